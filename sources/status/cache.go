@@ -26,12 +26,23 @@ type cached struct {
 
 type checksum = [sha256.Size]byte
 
-// read returns the status without the owner.
-func (c *cache) read(t sources.Tree) (Status, error) {
+// read returns the status without the owner, with the clusters that are asked for; of nil is all.
+func (c *cache) read(t sources.Tree, of func(fleet.Key) bool) (Status, error) {
 	s, errFleet := readFleet(t)
 	files, err := objectFiles(t, clustersDir)
 	errs := []error{err}
+	if of != nil {
+		files = slices.DeleteFunc(files, func(p string) bool {
+			k := keyOf(p)
+			if of(k) {
+				return false
+			}
+			s.Unread = append(s.Unread, k)
+			return true
+		})
+	}
 	seen := make(map[string]cached, len(files))
+	var changed []string
 	for _, p := range files {
 		digest, err := t.Digest(p)
 		if err != nil {
@@ -40,10 +51,19 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 		}
 		f, ok := c.files[p]
 		if !ok || f.digest != digest {
-			f = readCluster(t, p)
-			f.digest = digest
+			changed, f = append(changed, p), cached{digest: digest}
 		}
 		seen[p] = f
+	}
+	for i, f := range readClusters(t, changed) {
+		f.digest = seen[changed[i]].digest
+		seen[changed[i]] = f
+	}
+	for _, p := range files {
+		f, ok := seen[p]
+		if !ok {
+			continue
+		}
 		if f.err != nil {
 			s.Damaged = append(s.Damaged, Damage{keyOf(p), f.err})
 			continue
@@ -51,6 +71,7 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 		s.Clusters = append(s.Clusters, f.cluster)
 	}
 	c.files = seen
+	slices.SortFunc(s.Unread, fleet.Key.Compare)
 	s.Hosts, s.DamagedHosts = c.readHosts(t)
 	sortClusters(s.Clusters)
 	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })

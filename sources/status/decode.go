@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -162,6 +164,38 @@ func keysOf(names []string) []fleet.Key {
 
 func readCluster(t fs.FS, p string) cached {
 	b, err := fs.ReadFile(t, p)
+	return clusterOf(p, b, err)
+}
+
+// readClusters returns what each of the files says. They are read one after the other, and decoded as many
+// at a time as there are processors, since that takes the time.
+func readClusters(t fs.FS, files []string) []cached {
+	type content struct {
+		file int
+		data []byte
+		err  error
+	}
+	out := make([]cached, len(files))
+	contents := make(chan content)
+	var decoding sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		decoding.Go(func() {
+			for c := range contents {
+				out[c.file] = clusterOf(files[c.file], c.data, c.err)
+			}
+		})
+	}
+	for i, p := range files {
+		b, err := fs.ReadFile(t, p)
+		contents <- content{i, b, err}
+	}
+	close(contents)
+	decoding.Wait()
+	return out
+}
+
+// clusterOf returns what b, the file at p, says. err is that of reading it.
+func clusterOf(p string, b []byte, err error) cached {
 	f := cached{sum: sha256.Sum256(b)}
 	if err == nil {
 		f.cluster, err = decodeCluster(b)

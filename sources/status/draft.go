@@ -42,7 +42,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	if err != nil {
 		return err
 	}
-	s, _ := n.cache.read(t)
+	s, _ := n.cache.read(t, nil)
 	n.head, n.stale, n.owner, n.fleet = head, false, owner, s.Fleet
 	n.fleet.Problems = withoutTooLarge(n.fleet.Problems)
 	n.fleetSum, n.outbox = sumOf(t, fleetPath), readOutbox(t)
@@ -145,6 +145,9 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	return d, n.notifications(d, b.told, now)
 }
 
+// mostLines is how many clusters fleet.yaml lists: what each commit writes again has a bound.
+const mostLines = 1000
+
 // fleetFile returns fleet.yaml with d applied.
 func (n *known) fleetFile(d *draft) ([]byte, error) {
 	all := make(map[fleet.Key]cached, len(n.clusters)+len(d.clusters))
@@ -161,6 +164,9 @@ func (n *known) fleetFile(d *draft) ([]byte, error) {
 		if p := c.cluster.Report.Phase; p != "" {
 			phases[string(p)]++
 		}
+	}
+	if len(lines) > mostLines {
+		lines = nil
 	}
 	return encodeFleet(d.oversized.with(d.fleet), phases, lines)
 }

@@ -3,10 +3,13 @@ package status_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -46,5 +49,38 @@ func TestFleetFileWithMore(t *testing.T) {
 				t.Errorf("read %q, %v", s.Fleet.Fleet, err)
 			}
 		})
+	}
+}
+
+// fleet.yaml, which each commit writes again, lists the clusters of a fleet that is not large.
+func TestClustersThatFleetFileLists(t *testing.T) {
+	br := &branch{}
+	if _, err := status.NewArbiter(br).Claim(t.Context(), "agent-a", ""); err != nil {
+		t.Fatal(err)
+	}
+	w := writer(br, status.Options{})
+	for i := range 1001 {
+		r := report(fleet.PhaseProvisioned)
+		r.Cluster.Name = fmt.Sprintf("c%d", i)
+		w.Put(r)
+		if i < 999 {
+			continue
+		}
+		w.PutFleet(sources.FleetStatus{Fleet: "demo"})
+		if _, err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, tree, err := br.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := fs.ReadFile(tree, "fleet.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := strings.Contains(string(b), fmt.Sprintf("Provisioned: %d\n", i+1))
+		if listed := strings.Count(string(b), "name: "); !counted || listed != map[int]int{999: 1000, 1000: 0}[i] {
+			t.Errorf("of %d clusters %d are listed, counted: %t", i+1, listed, counted)
+		}
 	}
 }

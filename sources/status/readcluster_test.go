@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"slices"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -87,5 +88,28 @@ func TestReadClusterDamaged(t *testing.T) {
 	write(nil)
 	if _, ok, err := r.ReadCluster(t.Context(), k); ok || err != nil {
 		t.Errorf("deleted, it is %v, %v", ok, err)
+	}
+}
+
+// Of clusters that are not asked for nothing is read but that they are there, so that a damaged file of one of
+// them is no concern.
+func TestReadSomeClusters(t *testing.T) {
+	const good = "apiVersion: fairlead.dev/v1alpha1\nkind: ClusterReport\nmetadata: {name: eu-1, namespace: prod}\nphase: Workers\n"
+	b := &branch{}
+	_, err := b.Commit(t.Context(), fleet.Revision{}, sources.Commit{Edits: map[string][]byte{
+		"clusters/prod/eu-1.yaml": []byte(good), "clusters/prod/eu-2.yaml": []byte("{"), "clusters/a/b.yaml": []byte("{"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tree, err := b.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := status.Reading{Of: func(k fleet.Key) bool { return k.Name == "eu-1" }}
+	s, err := r.Read(tree)
+	want := []fleet.Key{{Namespace: "a", Name: "b"}, {Namespace: "prod", Name: "eu-2"}}
+	if err != nil || len(s.Clusters) != 1 || s.Clusters[0].Report.Cluster.Name != "eu-1" || len(s.Damaged) > 0 || !slices.Equal(s.Unread, want) {
+		t.Errorf("got %v, %v, unread %v, damaged %v", s.Clusters, err, s.Unread, s.Damaged)
 	}
 }

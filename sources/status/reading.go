@@ -12,7 +12,8 @@ import (
 // returns what it returned before, so that only changed files are decoded. It is not safe
 // for concurrent use.
 type Reading struct {
-	Verify Verify // as for Trusted; nil: signatures are not verified
+	Verify Verify               // as for Trusted; nil: signatures are not verified
+	Of     func(fleet.Key) bool // whether a cluster is asked for; nil: all are
 	cache  cache
 }
 
@@ -27,7 +28,7 @@ func (r *Reading) Read(t sources.Tree) (Status, error) {
 
 func (r *Reading) plain(t sources.Tree) (Status, error) {
 	o, errOwner := readOwnership(t, nil)
-	s, errRest := r.cache.read(t)
+	s, errRest := r.cache.read(t, r.Of)
 	s.Owner, s.Next, s.Signed = o.owner, o.next, o.signature != ""
 	s.Requests, _ = readRequests(t, asWritten) // Requests.List reports what cannot be read
 	s.Scales, _ = readScales(t)

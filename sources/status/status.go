@@ -47,6 +47,8 @@ type Status struct {
 	Clusters []Cluster       // sorted by key
 	Requests []fleet.Request // sorted
 	Scales   []fleet.Scale   // sorted
+	// Unread are the clusters that were not asked for, sorted.
+	Unread []fleet.Key
 	// Damaged are the clusters whose file cannot be read, sorted: their state is not known.
 	Damaged []Damage
 	Hosts   []fleet.Host // of inventories, sorted by key

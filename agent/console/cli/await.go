@@ -85,6 +85,7 @@ func (p selection) statusOn(ctx context.Context, b sources.Branch) (status.Statu
 	if err != nil {
 		return status.Status{}, err
 	}
-	s, err := status.Trusted(tree, verify)
+	reading := status.Reading{Verify: verify, Of: p.clusters}
+	s, err := reading.Read(tree)
 	return p.of(s), err
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/agent/console/statusview"
+	"fairlead.dev/agent/plans/scope"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -71,6 +72,15 @@ func named(name string, k fleet.Key) bool {
 func (c choice) has(k fleet.Key) bool {
 	return (c.flags.namespace == "" || c.flags.namespace == k.Namespace) &&
 		(len(c.names) == 0 || slices.ContainsFunc(c.names, func(n string) bool { return named(n, k) }))
+}
+
+// read returns whose status has to be read for what is chosen in part; nil: that of all clusters.
+// Only the status of a cluster says in which folder it is.
+func (c choice) read(part scope.Scope) func(fleet.Key) bool {
+	if len(c.names) == 0 && c.flags.namespace == "" || part != scope.All {
+		return nil
+	}
+	return c.has
 }
 
 // from returns what s says of the chosen clusters. The error names a cluster that s does not

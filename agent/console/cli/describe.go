@@ -42,6 +42,9 @@ actions.`,
 		if err != nil {
 			return err
 		}
+		if strings.Contains(argv[0], "/") { // or it may be a machine of any cluster
+			p.clusters = choice{names: argv, flags: &chooseFlags{}}.read(p.scope)
+		}
 		b, err := p.settings.OpenBranch(branch)
 		if err != nil {
 			return err

@@ -71,6 +71,8 @@ type selection struct {
 	settings wiring.Settings // with Source or Path at the root of the fleet
 	scope    scope.Scope     // the part of the fleet
 	source   sources.Source  // nil: not opened yet
+
+	clusters func(fleet.Key) bool // whose status is read; nil: that of all
 }
 
 // wholeOf returns the whole fleet that s names.
@@ -78,8 +80,11 @@ func wholeOf(s wiring.Settings) selection { return selection{settings: s, scope:
 
 // status returns what the status branch says of the selection.
 func (p selection) status(ctx context.Context, branch string) (status.Status, error) {
-	s, err := p.settings.ReadStatus(ctx, branch)
-	return p.of(s), err
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return status.Status{}, err
+	}
+	return p.statusOn(ctx, b)
 }
 
 // of returns what s says of the selection, with clusters that were refused from the start.

@@ -63,6 +63,9 @@ code is 4 if the revision is rejected, and 5 after a timeout.`,
 		if err != nil {
 			return err
 		}
+		if wait.time() == 0 {
+			p.clusters = chosen.read(p.scope)
+		}
 		form := output.Format(*form)
 		if *watch {
 			return watchStatus(cmd, p, branch, form, chosen, wait, order)
@@ -71,7 +74,7 @@ code is 4 if the revision is rejected, and 5 after a timeout.`,
 		if err != nil {
 			return err
 		}
-		all := len(s.Clusters)
+		all := len(s.Clusters) + len(s.Unread)
 		if s, err = chosen.from(s); err != nil {
 			return err
 		}
@@ -92,7 +95,7 @@ func watchStatus(cmd *cobra.Command, p selection, branch string, form output.For
 		return &usageError{errors.New("--wait and --watch are both set: use one of them")}
 	}
 	return p.keepShowing(cmd, branch, form, func(w io.Writer, s status.Status) error {
-		all := len(s.Clusters)
+		all := len(s.Clusters) + len(s.Unread)
 		s, err := chosen.from(s)
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (p selection) watch(ctx context.Context, b sources.Branch, w io.Writer, sho
 	if err != nil {
 		return err
 	}
-	reading := status.Reading{Verify: verify}
+	reading := status.Reading{Verify: verify, Of: p.clusters}
 	frame := output.NewFrame(w)
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()

@@ -14,7 +14,10 @@ const PhaseRefused fleet.Phase = "Refused"
 // WithRefused returns s with an entry for each cluster that the problems of the fleet name and
 // that has no file.
 func WithRefused(s status.Status) status.Status {
-	known := make(map[fleet.Key]bool, len(s.Clusters))
+	known := make(map[fleet.Key]bool, len(s.Clusters)+len(s.Unread))
+	for _, k := range s.Unread {
+		known[k] = true
+	}
 	for i := range s.Clusters {
 		known[s.Clusters[i].Report.Cluster] = true
 	}

@@ -12,10 +12,12 @@ import (
 // TestWithRefused: a cluster that was refused from the start is in the list, with its problems, and
 // one that the branch tells of is there once.
 func TestWithRefused(t *testing.T) {
+	unread := fleet.Key{Namespace: "prod", Name: "eu-4"}
 	known, refused, damaged := fleet.Key{Namespace: "prod", Name: "eu-2"}, fleet.Key{Namespace: "prod", Name: "eu-1"}, fleet.Key{Namespace: "prod", Name: "eu-3"}
 	s := status.Status{
 		Clusters: []status.Cluster{{Report: fleet.Report{Cluster: known, Phase: fleet.PhaseProvisioned}}},
 		Damaged:  []status.Damage{{Cluster: damaged}},
+		Unread:   []fleet.Key{unread},
 	}
 	s.Fleet.Problems = []fleet.Problem{
 		{Cluster: refused, Overlay: "clusters/prod/eu-1", Message: "a"},
@@ -23,6 +25,7 @@ func TestWithRefused(t *testing.T) {
 		{Message: "c"},
 		{Cluster: refused, Message: "d"},
 		{Cluster: damaged, Message: "e"},
+		{Cluster: unread, Message: "f"},
 	}
 	got := WithRefused(s)
 	type row struct {
