@@ -27,9 +27,8 @@ func (c *Cloud) Copy(id string) (string, error) {
 	out.nodeReady, out.apiReady = false, false
 	out.boot = noBoot{errors.New("this is a copy: its kubelet and the one of its original have one name")}
 	c.vms[out.ID], v.network.vms[out.ID] = &out, &out
-	o := ownerOf(out.Tags)
-	c.owned[o][out.ID] = &out
-	c.showed(o)
+	c.owned.vms.put(out.Tags, out.ID, &out)
+	c.showed(ownerOf(out.Tags))
 	return out.ID, nil
 }
 

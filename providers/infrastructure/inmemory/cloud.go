@@ -61,8 +61,11 @@ type Cloud struct {
 	networks map[string]*network
 	planes   map[string]*plane // by address
 	vms      map[string]*vm
-	pools    map[string]*keptPool     // that the cloud keeps
-	owned    map[Owner]map[string]*vm // by the tags that everybody asks for
+	pools    map[string]*keptPool // that the cloud keeps
+	owned    struct {
+		vms      index[*vm]
+		networks index[*network]
+	}
 	agenda   agenda
 	timer    *time.Timer
 	sequence uint64 // of everything made
@@ -88,10 +91,10 @@ func NewCloud(o CloudOptions) *Cloud {
 		planes:   make(map[string]*plane),
 		vms:      make(map[string]*vm),
 		pools:    make(map[string]*keptPool),
-		owned:    make(map[Owner]map[string]*vm),
 		address:  binary.BigEndian.Uint32(random[8:]),
 		watchers: make(map[*watcher]bool),
 	}
+	c.owned.vms, c.owned.networks = make(index[*vm]), make(index[*network])
 	if c.id == "" {
 		c.id = fmt.Sprintf("%x", random[:8])
 	}

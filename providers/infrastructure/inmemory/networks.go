@@ -46,7 +46,7 @@ func carries(have, want map[string]string) bool {
 func (c *Cloud) Networks(ctx context.Context, tags map[string]string) ([]Network, error) {
 	var out []Network
 	err := c.list(ctx, "list load balancers", func() {
-		for _, n := range c.networks {
+		for _, n := range c.owned.networks.among(c.networks, tags) {
 			if carries(n.Tags, tags) && c.shown(n.Created, n.deleted, c.faults.Lag) {
 				shown := n.Network
 				shown.Pools = c.poolsOf(n)
@@ -77,6 +77,7 @@ func (c *Cloud) CreateNetwork(ctx context.Context, s NetworkSpec) (Network, erro
 		}
 		n.ID, n.Name, n.Tags, n.Created, n.vms = c.newID(), s.Name, maps.Clone(s.Tags), time.Now(), make(map[string]*vm)
 		c.networks[n.ID] = n
+		c.owned.networks.put(n.Tags, n.ID, n)
 		c.showed(ownerOf(n.Tags))
 		out = n.Network
 		return nil
@@ -126,6 +127,7 @@ func (c *Cloud) DeleteNetwork(ctx context.Context, id string) error {
 		n.close()
 		c.after(c.faults.Lag, func() {
 			delete(c.networks, id)
+			c.owned.networks.drop(n.Tags, id)
 			c.changed(ownerOf(n.Tags))
 		})
 		c.changed(ownerOf(n.Tags))

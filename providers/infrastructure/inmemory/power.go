@@ -48,12 +48,9 @@ func (c *Cloud) release(v *vm) {
 
 // drop forgets a machine.
 func (c *Cloud) drop(v *vm) {
-	o := ownerOf(v.Tags)
 	delete(c.vms, v.ID)
-	if delete(c.owned[o], v.ID); len(c.owned[o]) == 0 {
-		delete(c.owned, o)
-	}
-	c.changed(o)
+	c.owned.vms.drop(v.Tags, v.ID)
+	c.changed(ownerOf(v.Tags))
 }
 
 // silent reports whether the machine cannot be reached, not even by the cloud.

@@ -26,24 +26,21 @@ func (c *Cloud) SetTags(ctx context.Context, id string, tags map[string]string) 
 	return c.change(ctx, op, func() error {
 		if n, ok := c.networks[id]; ok && n.deleted.IsZero() {
 			c.changed(ownerOf(n.Tags))
-			n.Tags = maps.Clone(tags)
 			c.changed(ownerOf(tags))
+			c.owned.networks.drop(n.Tags, id)
+			n.Tags = maps.Clone(tags)
+			c.owned.networks.put(tags, id, n)
 			return nil
 		}
 		v, ok := c.vms[id]
 		if !ok || !v.deleted.IsZero() {
 			return &fleet.Error{Kind: fleet.NotFound, Op: op, Err: errNoSuch}
 		}
-		before, after := ownerOf(v.Tags), ownerOf(tags)
-		if delete(c.owned[before], id); len(c.owned[before]) == 0 {
-			delete(c.owned, before)
-		}
-		if c.owned[after] == nil {
-			c.owned[after] = make(map[string]*vm)
-		}
-		v.Tags, c.owned[after][id] = maps.Clone(tags), v
-		c.changed(before)
-		c.changed(after)
+		c.changed(ownerOf(v.Tags))
+		c.changed(ownerOf(tags))
+		c.owned.vms.drop(v.Tags, id)
+		v.Tags = maps.Clone(tags)
+		c.owned.vms.put(tags, id, v)
 		return nil
 	})
 }

@@ -56,11 +56,7 @@ func (v *vm) alive() bool {
 func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 	var out []VM
 	err := c.list(ctx, "list servers", func() {
-		from := c.vms
-		if o := ownerOf(tags); o.Fleet != "" && o.Cluster != "" {
-			from = c.owned[o]
-		}
-		for _, v := range from {
+		for _, v := range c.owned.vms.among(c.vms, tags) {
 			if _, kept := v.boot.(*poolBoot); kept || !carries(v.Tags, tags) || matches(c.faults.Hide, v.Name) {
 				continue
 			}
@@ -132,10 +128,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 		c.vms[v.ID], n.vms[v.ID] = v, v
 		o := ownerOf(v.Tags)
 		c.dropRefused(o, v.Name)
-		if c.owned[o] == nil {
-			c.owned[o] = make(map[string]*vm)
-		}
-		c.owned[o][v.ID] = v
+		c.owned.vms.put(v.Tags, v.ID, v)
 		fails := matches(c.faults.FailCreate, v.Name)
 		c.after(v.takes("vm", v.timing.VM), func() {
 			if fails {
@@ -195,7 +188,7 @@ func (c *Cloud) refuse(v *vm) {
 
 // dropRefused forgets the requests for a machine of o that failed: it is asked for again.
 func (c *Cloud) dropRefused(o Owner, name string) {
-	for _, v := range c.owned[o] {
+	for _, v := range c.owned.vms[o] {
 		if v.Refused != "" && v.Name == name {
 			c.drop(v)
 		}
