@@ -49,11 +49,22 @@ func (m clusterMap) of(k fleet.Key) cluster {
 // all returns all clusters, sorted. What is put or deleted meanwhile is not seen.
 func (m clusterMap) all() iter.Seq2[fleet.Key, cluster] {
 	return func(yield func(fleet.Key, cluster) bool) {
+		for k, c := range m.seen() {
+			if !yield(k, *c) {
+				return
+			}
+		}
+	}
+}
+
+// seen is all without copies, for what only looks.
+func (m clusterMap) seen() iter.Seq2[fleet.Key, *cluster] {
+	return func(yield func(fleet.Key, *cluster) bool) {
 		if m.byKey == nil {
 			return
 		}
 		for i := m.byKey.Iterator(); !i.Done(); {
-			if k, c, _ := i.Next(); !yield(k, *c) {
+			if k, c, _ := i.Next(); !yield(k, c) {
 				return
 			}
 		}

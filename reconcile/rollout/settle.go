@@ -103,7 +103,7 @@ func (d *Decision) endStaging(now time.Time) {
 		return
 	}
 	s.waves = waves{releases: s.waves.releases, none: true}
-	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil }) {
+	for _, k := range s.keysOf(func(c *cluster) bool { return c.next != nil }) {
 		s.clusters.put(k, s.clusters.of(k).take(now, ""))
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
@@ -173,7 +173,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		return out
 	}
 	out.Stages, out.Departed = s.waves.stages, s.waves.departed
-	for _, k := range s.keysOf(func(c cluster) bool { return s.live(c) || c.damaged != "" }) {
+	for _, k := range s.keysOf(func(c *cluster) bool { return s.live(*c) || c.damaged != "" }) {
 		c := s.clusters.of(k)
 		if c.damaged != "" { // for the next agent, which may find the file put back
 			out.Standings = append(out.Standings, fleet.Standing{Cluster: k, Arrived: arrivalUnknown})

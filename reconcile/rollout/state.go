@@ -145,9 +145,9 @@ func (c cluster) abandoned() bool {
 }
 
 // keysOf returns the clusters that which is true of, sorted.
-func (s State) keysOf(which func(cluster) bool) []fleet.Key {
+func (s State) keysOf(which func(*cluster) bool) []fleet.Key {
 	var out []fleet.Key
-	for k, c := range s.clusters.all() {
+	for k, c := range s.clusters.seen() {
 		if which(c) {
 			out = append(out, k)
 		}
@@ -196,7 +196,7 @@ func (s State) Has(k fleet.Key) bool {
 }
 
 // Keys returns all clusters that are known, sorted.
-func (s State) Keys() []fleet.Key { return s.keysOf(func(cluster) bool { return true }) }
+func (s State) Keys() []fleet.Key { return s.keysOf(func(*cluster) bool { return true }) }
 
 // Definitions returns what passes over cluster k work towards, and what waits for its turn: those of
 // both that there are.
@@ -207,7 +207,7 @@ func (s State) Definitions(k fleet.Key) []*fleet.Cluster {
 
 // Damaged returns the clusters whose record cannot be read, sorted.
 func (s State) Damaged() []fleet.Key {
-	return s.keysOf(func(c cluster) bool { return c.damaged != "" })
+	return s.keysOf(func(c *cluster) bool { return c.damaged != "" })
 }
 
 // Providers returns the names of the infrastructure providers in use, sorted.
