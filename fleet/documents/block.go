@@ -35,7 +35,7 @@ func Write(v any) ([]byte, error) {
 	return w.out, nil
 }
 
-// A blockWriter writes block style, as long as it is plain.
+// A blockWriter writes block style while that is plain.
 type blockWriter struct {
 	out   []byte
 	plain bool
@@ -226,7 +226,7 @@ func blockJSON(data []byte) ([]byte, bool) {
 	return r.out, r.plain && r.line == nil
 }
 
-// A blockReader reads block style, as long as it is plain.
+// A blockReader reads block style while that is plain.
 type blockReader struct {
 	rest   []byte
 	line   []byte // the present line from column on; nil: there is none
