@@ -66,8 +66,12 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusConflict, "ResourceExists", name+" already exists.")
 		return
 	}
+	fails := strings.TrimPrefix(code, "later ")
+	if fails == "" {
+		fails = c.failing
+	}
 	place, room := "", true
-	if c.o.Place != nil {
+	if c.o.Place != nil && fails == "" {
 		place, room = c.o.Place()
 	}
 	if !room {
@@ -81,10 +85,6 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 	delete(os, "customData")
 	c.res[strings.ToLower(id)] = vm
 	c.stamp(vm)
-	fails := strings.TrimPrefix(code, "later ")
-	if fails == "" {
-		fails = c.failing
-	}
 	c.parts(vm)
 	c.begin(vm, "Creating", c.o.Start, func() {
 		switch {

@@ -210,7 +210,7 @@ func (m *Machines) follow(ctx context.Context, c Cloud, work *sync.WaitGroup) {
 }
 
 // begin changes the machine of a guest, which no other call does meanwhile, and calls then if that succeeded. The lock is
-// held, as it is for then.
+// held, and is again when then is called.
 func (m *Machines) begin(g *guest, work *sync.WaitGroup, what string, change func() error, then func()) {
 	g.busy = true
 	work.Go(func() {
