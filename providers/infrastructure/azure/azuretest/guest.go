@@ -221,7 +221,8 @@ func (c *Cloud) Medium(id string) ([]byte, bool) {
 <wa:ConfigurationSetType>LinuxProvisioningConfiguration</wa:ConfigurationSetType>
 `)
 	for _, e := range [][2]string{
-		{"HostName", textOf(os["computerName"])}, {"UserName", textOf(os["adminUsername"])},
+		{"HostName", textOf(os["computerName"])},
+		{"UserName", textOf(os["adminUsername"])},
 		{"DisableSshPasswordAuthentication", fmt.Sprint(objectOf(os["linuxConfiguration"])["disablePasswordAuthentication"])},
 		{"CustomData", base64.StdEncoding.EncodeToString([]byte(all[i].runs))},
 	} {
