@@ -634,6 +634,28 @@ func TestManagedChanges(t *testing.T) {
 			wantError(t, "a cluster that is stopped", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Conflict, "az aks start")
 		})
 	})
+	t.Run("stopped, and deleted", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.edit("managedclusters", func(_, p map[string]any) { p["powerState"] = map[string]any{"code": "Stopped"} })
+			wantError(t, "a pool that leaves Git", w.p.DeletePool(w.Context(), "op", &w.c, "user"), fleet.Invalid, "stopped")
+			id := w.Resources("managedclusters")[0].ID + "/agentPools/theirs"
+			w.Put(id, map[string]any{"properties": map[string]any{"mode": "User", "count": 1}})
+			w.c.Delete = true
+			for range 5 {
+				w.step()
+			}
+			wantError(t, "a pool of others", w.errs[len(w.errs)-1], fleet.Conflict, "theirs")
+			if n := len(w.Resources("managedclusters")); n != 1 {
+				t.Fatalf("there are %d clusters, want the one with a pool of others", n)
+			}
+			w.Drop(id)
+			w.rest()
+			if left := w.Resources(""); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+		})
+	})
 	t.Run("no System pool", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.c.KeptPools = w.c.KeptPools[1:]

@@ -82,6 +82,15 @@ func (c *Cloud) busyAKS(w http.ResponseWriter, cluster *resource) bool {
 	return busy
 }
 
+// stoppedAKS reports whether a cluster is stopped, and refuses an operation then: it can be started or deleted.
+func stoppedAKS(w http.ResponseWriter, cluster *resource) bool {
+	if objectOf(properties(cluster.body)["powerState"])["code"] != "Stopped" {
+		return false
+	}
+	refuse(w, http.StatusBadRequest, "OperationNotAllowed", "Managed cluster is in stopped state, no operations except for start and delete are allowed.")
+	return true
+}
+
 // endOf returns what an operation of AKS ends with.
 func (c *Cloud) endOf(r *resource, done func(), fail ...func()) func() {
 	fails := c.failingAKS > 0
@@ -120,7 +129,7 @@ func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *res
 		c.createManaged(w, id, body, profiles)
 		return
 	}
-	if c.busyAKS(w, r) {
+	if stoppedAKS(w, r) || c.busyAKS(w, r) {
 		return
 	}
 	was := properties(r.body)
@@ -380,6 +389,9 @@ func (c *Cloud) putPool(w http.ResponseWriter, id string, body object, r *resour
 	if c.busyAKS(w, cluster) {
 		return
 	}
+	if stoppedAKS(w, cluster) {
+		return
+	}
 	body = clone(body)
 	p, was := properties(body), object(nil)
 	if r != nil {
@@ -477,7 +489,7 @@ func (c *Cloud) removeManaged(w http.ResponseWriter, r *resource) {
 			return
 		}
 	}
-	if c.busyAKS(w, cluster) {
+	if r.kind == poolKind && stoppedAKS(w, cluster) || c.busyAKS(w, cluster) {
 		return
 	}
 	c.begin(r, "Deleting", c.o.Managed, func() { c.gone(r) })
