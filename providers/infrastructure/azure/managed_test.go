@@ -603,6 +603,21 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
+	t.Run("what AKS shows in another form", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			for name, more := range map[string]string{
+				"an address, and a range with bits of a host":  "apiServerAccessProfile: {authorizedIPRanges: [192.0.2.7, 198.51.100.9/24]}",
+				"an add-on that is off with its configuration": "addonProfiles: [{name: azurepolicy, enabled: false, config: {version: v2}}]",
+			} {
+				w.change("version: v1.33.5", "version: v1.33.5, "+more)
+				w.rest()
+				if s, _ := w.look(); len(s.Drift) > 0 {
+					t.Errorf("%s differs: %q", name, s.Drift)
+				}
+			}
+		})
+	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.FailManaged(1)

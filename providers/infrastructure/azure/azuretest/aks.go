@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -115,6 +116,7 @@ func (c *Cloud) endOf(r *resource, done func(), fail ...func()) func() {
 func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *resource) {
 	body = clone(body)
 	p := properties(body)
+	normal(p)
 	profiles := profilesOf(body)
 	version := fmt.Sprint(p["kubernetesVersion"])
 	switch {
@@ -189,6 +191,28 @@ func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *res
 		}
 	}))
 	c.accept(w, http.StatusOK, r)
+}
+
+// normal writes what a PUT says as AKS shows it: ranges with a mask, and no configuration of an add-on that is off.
+func normal(p object) {
+	access := objectOf(p["apiServerAccessProfile"])
+	if ranges := listOf(access["authorizedIPRanges"]); len(ranges) > 0 {
+		for i, r := range ranges {
+			if a, err := netip.ParseAddr(fmt.Sprint(r)); err == nil {
+				r = netip.PrefixFrom(a, a.BitLen()).String()
+			}
+			if p, err := netip.ParsePrefix(fmt.Sprint(r)); err == nil {
+				r = p.Masked().String()
+			}
+			ranges[i] = r
+		}
+		access["authorizedIPRanges"] = ranges
+	}
+	for _, a := range objectOf(p["addonProfiles"]) {
+		if addon := objectOf(a); addon["enabled"] != true {
+			delete(addon, "config")
+		}
+	}
 }
 
 // changed reports whether an object has another value of a field.
