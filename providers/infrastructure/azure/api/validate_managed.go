@@ -202,11 +202,6 @@ func (v *validator) managedAccess(at *field.Path, s *AzureManagedControlPlaneSpe
 	}
 }
 
-func isIP(s string) bool {
-	_, err := netip.ParseAddr(s)
-	return err == nil
-}
-
 // managedExtras checks add-ons, and what AKS does for security and upgrades.
 func (v *validator) managedExtras(at *field.Path, s *AzureManagedControlPlaneSpec) {
 	for i, a := range s.AddonProfiles {
