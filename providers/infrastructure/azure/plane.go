@@ -307,7 +307,7 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 }
 
 // remove deletes the cluster, if no agent pool is left but one of its own: the last System pool goes with it alone. One that
-// is stopped goes with all of its own: AKS deletes none of them alone.
+// is stopped goes with all of its own: AKS deletes no pool of it alone.
 func (m *managed) remove(ctx context.Context, what string) error {
 	if m.is.Properties.Provisioning == deleting {
 		return nil
