@@ -282,6 +282,11 @@ e2e-aws: build ## clusters on instances of a double of AWS that boot as machines
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_AWS=1 \
 		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(AWS),TestAWS.*)$$'
 
+.PHONY: e2e-azure
+e2e-azure: build ## clusters on VMs of a double of Azure that boot as machines of the lab, and their life; AZURE=TestAzureOne for one of the tests (root; needs `make lab-images`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_AZURE=1 \
+		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(AZURE),TestAzure.*)$$'
+
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack
 

@@ -33,6 +33,8 @@ var (
 	maasYAML string
 	//go:embed testdata/aws.yaml
 	awsYAML string
+	//go:embed testdata/azure.yaml
+	azureYAML string
 	//go:embed testdata/metal3.yaml
 	metal3YAML string
 	//go:embed testdata/metalhosts.yaml
@@ -72,6 +74,7 @@ type cluster struct {
 	Docker                 *docker
 	MAAS                   *maasRegion
 	AWS                    *awsAccount
+	Azure                  *azureSubscription
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -108,6 +111,16 @@ type awsAccount struct {
 
 // Pools are the pools of the cluster, for the template.
 func (awsAccount) Pools() []string { return []string{"cp", "md-0"} }
+
+// An azureSubscription is what Git says of the subscription and location that a cluster is in.
+type azureSubscription struct {
+	Location, ID, Size       string
+	Tenant, Client, Password string // of the service principal
+	Spot                     bool   // workers are of the spot market
+}
+
+// Pools are the pools of the cluster, for the template.
+func (azureSubscription) Pools() []string { return []string{"cp", "md-0"} }
 
 // A metal is what Git says of an Ironic and of the hosts that a cluster is on.
 type metal struct {

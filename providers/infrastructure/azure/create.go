@@ -117,8 +117,8 @@ func (v *view) isRequested(ctx context.Context, id string, r providers.MachineRe
 
 // zonesFor returns the zones in which the machine of r may be, the best first: that of its failure domain, or any that
 // its size has, the one with the fewest machines of its pool first. The failure domain of a server is not Git's choice: other
-// zones come after it. One without room for the size is left out for some minutes. A size without zones has one, without a
-// name.
+// zones come after it. One without room for the size is left out for some minutes, and comes after the others for some more. A
+// size without zones has one, without a name.
 func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r providers.MachineRequest) ([]string, error) {
 	op := "find a zone for " + spec.VMSize
 	s, ok, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize)
@@ -146,8 +146,15 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	if len(zones) == 0 {
 		zones = []string{""}
 	}
-	v.p.full.ForgetIf(func(_ room, at time.Time) bool { return time.Since(at) > fullFor })
-	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return v.p.full.Has(v.room(spec.VMSize, z, spec.SpotVMOptions != nil)) })
+	v.p.full.ForgetIf(func(_ room, at time.Time) bool { return time.Since(at) > doubtedFor })
+	doubted := make(map[string]int)
+	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool {
+		at, ok := v.p.full.Of(v.room(spec.VMSize, z, spec.SpotVMOptions != nil))
+		if ok {
+			doubted[z] = 1
+		}
+		return ok && time.Since(at) <= fullFor
+	})
 	if len(free) == 0 {
 		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it in zones %s now (wait, or ask for another vmSize, or for more zones)", v.spec.Location, strings.Join(zones, ", "))
 	}
@@ -157,7 +164,9 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 			count[m.machine.FailureDomain]++
 		}
 	}
-	slices.SortStableFunc(free, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
+	slices.SortStableFunc(free, func(a, b string) int {
+		return cmp.Or(cmp.Compare(doubted[a], doubted[b]), cmp.Compare(count[a], count[b]), cmp.Compare(a, b))
+	})
 	return free, nil
 }
 

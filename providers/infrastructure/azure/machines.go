@@ -24,6 +24,10 @@ type room struct {
 // fullFor is how long a size is not asked for in a zone that had no capacity for it.
 const fullFor = 10 * time.Minute
 
+// doubtedFor is how long such a zone comes after others: a machine that failed there later is replaced once its health check
+// gives it up, by default ten minutes after it was made.
+const doubtedFor = 3 * fullFor
+
 // machineOf returns the machine that a VM is. View is how a VM is that failed.
 func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	out := fleet.MachineFromTags(tagsFrom(m.Tags))
@@ -43,7 +47,10 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	}
 	out.State, out.Message = stateOf(m.Properties.Provisioning, view)
 	if code, _ := view.Failure(); out.State == fleet.MachineFailed && arm.IsCapacityCode(code) {
-		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain, m.Properties.Priority == spotPriority), m.Properties.Created)
+		at := v.room(m.Properties.Hardware.Size, out.FailureDomain, m.Properties.Priority == spotPriority)
+		if known, _ := v.p.full.Of(at); m.Properties.Created.After(known) {
+			v.p.full.Note(at, m.Properties.Created)
+		}
 	}
 	return out
 }

@@ -603,6 +603,21 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
+	t.Run("what AKS shows in another form", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			for name, more := range map[string]string{
+				"an address, and a range with bits of a host":  "apiServerAccessProfile: {authorizedIPRanges: [192.0.2.7, 198.51.100.9/24]}",
+				"an add-on that is off with its configuration": "addonProfiles: [{name: azurepolicy, enabled: false, config: {version: v2}}]",
+			} {
+				w.change("version: v1.33.5", "version: v1.33.5, "+more)
+				w.rest()
+				if s, _ := w.look(); len(s.Drift) > 0 {
+					t.Errorf("%s differs: %q", name, s.Drift)
+				}
+			}
+		})
+	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.FailManaged(1)
@@ -632,6 +647,28 @@ func TestManagedChanges(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			wantError(t, "a cluster that is stopped", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Conflict, "az aks start")
+		})
+	})
+	t.Run("stopped, and deleted", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.edit("managedclusters", func(_, p map[string]any) { p["powerState"] = map[string]any{"code": "Stopped"} })
+			wantError(t, "a pool that leaves Git", w.p.DeletePool(w.Context(), "op", &w.c, "user"), fleet.Invalid, "stopped")
+			id := w.Resources("managedclusters")[0].ID + "/agentPools/theirs"
+			w.Put(id, map[string]any{"properties": map[string]any{"mode": "User", "count": 1}})
+			w.c.Delete = true
+			for range 5 {
+				w.step()
+			}
+			wantError(t, "a pool of others", w.errs[len(w.errs)-1], fleet.Conflict, "theirs")
+			if n := len(w.Resources("managedclusters")); n != 1 {
+				t.Fatalf("there are %d clusters, want the one with a pool of others", n)
+			}
+			w.Drop(id)
+			w.rest()
+			if left := w.Resources(""); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
 		})
 	})
 	t.Run("no System pool", func(t *testing.T) {

@@ -306,7 +306,8 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 	return arm.Wrap(what, m.remove(ctx, what))
 }
 
-// remove deletes the cluster, if no agent pool is left but one of its own: the last System pool goes with it alone.
+// remove deletes the cluster, if no agent pool is left but one of its own: the last System pool goes with it alone. One that
+// is stopped goes with all of its own: AKS deletes no pool of it alone.
 func (m *managed) remove(ctx context.Context, what string) error {
 	if m.is.Properties.Provisioning == deleting {
 		return nil
@@ -319,7 +320,9 @@ func (m *managed) remove(ctx context.Context, what string) error {
 	for _, p := range all {
 		left = append(left, p.is.Name)
 	}
-	if last := m.lastSystem(all); len(all) > 1 || len(all) == 1 && (last == nil || !m.owns(last)) {
+	foreign := slices.ContainsFunc(all, func(p agentPool) bool { return !m.owns(&p) })
+	alone := len(all) == 0 || len(all) == 1 && m.lastSystem(all) != nil
+	if foreign || !alone && m.is.Properties.Power.Code != stopped {
 		return fleet.Errorf(fleet.Conflict, what, "cluster %s of AKS still has the agent pools %s (those that are not in Git, delete in Azure)", m.is.Name, strings.Join(left, ", "))
 	}
 	if busy := m.busy(); busy != "" {

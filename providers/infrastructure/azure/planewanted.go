@@ -80,7 +80,7 @@ func (m *managed) wanted() (map[string]any, error) {
 			}
 		}
 		one := map[string]any{"enabled": a.Enabled}
-		if len(a.Config) > 0 {
+		if a.Enabled && len(a.Config) > 0 { // AKS keeps none of one that is off
 			one["config"] = a.Config
 		}
 		addons[name] = one

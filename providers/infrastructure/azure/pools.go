@@ -301,7 +301,7 @@ func (m *managed) changePool(ctx context.Context, is *agentPool, want *wantedPoo
 }
 
 // DeletePool implements providers.PoolKeeper. The last System pool of a cluster that is to go takes the cluster with it:
-// AKS deletes neither without the other.
+// AKS deletes neither without the other. So does each pool of one that is stopped, of which AKS deletes no pool.
 func (p *Provider) DeletePool(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.PoolName) error {
 	what := fmt.Sprintf("delete pool %s/%s", c.Key.Namespace, name)
 	m, err := p.lookManaged(ctx, c)
@@ -316,10 +316,12 @@ func (p *Provider) DeletePool(ctx context.Context, _ fleet.OperationID, c *fleet
 	if is == nil || is.is.Properties.Provisioning == deleting || m.is.Properties.Provisioning == deleting {
 		return nil
 	}
-	if last := m.lastSystem(all); last != nil && last.is.Name == is.is.Name {
-		if c.Delete {
-			return arm.Wrap(what, m.remove(ctx, what))
-		}
+	last := m.lastSystem(all)
+	isLast := last != nil && last.is.Name == is.is.Name
+	if c.Delete && (isLast || m.is.Properties.Power.Code == stopped) {
+		return arm.Wrap(what, m.remove(ctx, what))
+	}
+	if isLast {
 		return fleet.Errorf(fleet.Conflict, what, "agent pool %s is the last System pool, and goes with the cluster alone (add another one with mode: System first)", is.is.Name)
 	}
 	if busy := m.busy(); busy != "" {

@@ -633,6 +633,39 @@ func TestFailedVMThatStays(t *testing.T) {
 	})
 }
 
+// TestServerThatFailsLater: the server that replaces one whose VM had no capacity, once a health check has given that up, is
+// in another zone.
+func TestServerThatFailsLater(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		create := func(name fleet.MachineName, until string, state fleet.MachineState) fleet.Machine {
+			r := request(&w.c, name)
+			r.FailureDomain = "2"
+			if err := w.p.CreateMachine(w.Context(), "op-"+fleet.OperationID(name), r); err != nil {
+				t.Fatal(err)
+			}
+			return machineOf(w.until(&w.c, until, func(i fleet.Infrastructure) bool { return machineOf(i, name).State == state }), name)
+		}
+		w.Fill(size, "2", "ZonalAllocationFailed", true)
+		failed := create("cp-0", "failed", fleet.MachineFailed)
+		for range 11 { // the default of health checks
+			time.Sleep(time.Minute)
+			_ = w.observe(&w.c)
+		}
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "cp-0", failed.ProviderID); err != nil {
+			t.Fatal(err)
+		}
+		if m := create("cp-1", "running", fleet.MachineRunning); failed.FailureDomain != "2" || m.FailureDomain != "1" {
+			t.Errorf("after zone %s the next machine is in zone %s, want 2 and 1", failed.FailureDomain, m.FailureDomain)
+		}
+		w.Fill(size, "2", "", false)
+		time.Sleep(31 * time.Minute)
+		if m := create("cp-2", "running", fleet.MachineRunning); m.FailureDomain != "2" {
+			t.Errorf("half an hour later the machine is in zone %s, want 2", m.FailureDomain)
+		}
+	})
+}
+
 // TestNamesOfTags: Azure does not tell upper and lower case of names of tags apart.
 func TestNamesOfTags(t *testing.T) {
 	in(t, func(w *world) {

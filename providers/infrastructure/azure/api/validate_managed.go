@@ -180,10 +180,16 @@ func (v *validator) managedAccess(at *field.Path, s *AzureManagedControlPlaneSpe
 	if a := s.APIServerAccessProfile; a != nil {
 		below := at.Child("apiServerAccessProfile")
 		private := a.EnablePrivateCluster != nil && *a.EnablePrivateCluster
-		for i, r := range a.AuthorizedIPRanges {
-			if _, err := netip.ParsePrefix(r); err != nil && !isIP(r) {
-				v.Invalid(below.Child("authorizedIPRanges").Index(i), r, `must be an address or a range such as "192.0.2.0/24"`)
+		for i, r := range a.AuthorizedIPRanges { // Azure shows them with a mask
+			p, err := netip.ParsePrefix(r)
+			if address, bad := netip.ParseAddr(r); bad == nil {
+				p, err = netip.PrefixFrom(address, address.BitLen()), nil
 			}
+			if err != nil {
+				v.Invalid(below.Child("authorizedIPRanges").Index(i), r, `must be an address or a range such as "192.0.2.0/24"`)
+				continue
+			}
+			a.AuthorizedIPRanges[i] = p.Masked().String()
 		}
 		v.Forbidden(below.Child("authorizedIPRanges"), private && len(a.AuthorizedIPRanges) > 0, "a private cluster is reached through the VNet: leave it out")
 		v.Forbidden(below.Child("privateDNSZone"), !private && a.PrivateDNSZone != "", "needs enablePrivateCluster: true")
@@ -194,11 +200,6 @@ func (v *validator) managedAccess(at *field.Path, s *AzureManagedControlPlaneSpe
 		v.Forbidden(at.Child("aadProfile", "managed"), !a.Managed, "only what AKS manages is left: set it to true")
 		a.AdminGroupObjectIDs = objects.Set(v, at.Child("aadProfile", "adminGroupObjectIDs"), a.AdminGroupObjectIDs)
 	}
-}
-
-func isIP(s string) bool {
-	_, err := netip.ParseAddr(s)
-	return err == nil
 }
 
 // managedExtras checks add-ons, and what AKS does for security and upgrades.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -82,6 +83,15 @@ func (c *Cloud) busyAKS(w http.ResponseWriter, cluster *resource) bool {
 	return busy
 }
 
+// stoppedAKS reports whether a cluster is stopped, and refuses an operation then: it can be started or deleted.
+func stoppedAKS(w http.ResponseWriter, cluster *resource) bool {
+	if objectOf(properties(cluster.body)["powerState"])["code"] != "Stopped" {
+		return false
+	}
+	refuse(w, http.StatusBadRequest, "OperationNotAllowed", "Managed cluster is in stopped state, no operations except for start and delete are allowed.")
+	return true
+}
+
 // endOf returns what an operation of AKS ends with.
 func (c *Cloud) endOf(r *resource, done func(), fail ...func()) func() {
 	fails := c.failingAKS > 0
@@ -106,6 +116,7 @@ func (c *Cloud) endOf(r *resource, done func(), fail ...func()) func() {
 func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *resource) {
 	body = clone(body)
 	p := properties(body)
+	normal(p)
 	profiles := profilesOf(body)
 	version := fmt.Sprint(p["kubernetesVersion"])
 	switch {
@@ -120,7 +131,7 @@ func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *res
 		c.createManaged(w, id, body, profiles)
 		return
 	}
-	if c.busyAKS(w, r) {
+	if stoppedAKS(w, r) || c.busyAKS(w, r) {
 		return
 	}
 	was := properties(r.body)
@@ -180,6 +191,28 @@ func (c *Cloud) putManaged(w http.ResponseWriter, id string, body object, r *res
 		}
 	}))
 	c.accept(w, http.StatusOK, r)
+}
+
+// normal writes what a PUT says as AKS shows it: ranges with a mask, and no configuration of an add-on that is off.
+func normal(p object) {
+	access := objectOf(p["apiServerAccessProfile"])
+	if ranges := listOf(access["authorizedIPRanges"]); len(ranges) > 0 {
+		for i, r := range ranges {
+			if a, err := netip.ParseAddr(fmt.Sprint(r)); err == nil {
+				r = netip.PrefixFrom(a, a.BitLen()).String()
+			}
+			if p, err := netip.ParsePrefix(fmt.Sprint(r)); err == nil {
+				r = p.Masked().String()
+			}
+			ranges[i] = r
+		}
+		access["authorizedIPRanges"] = ranges
+	}
+	for _, a := range objectOf(p["addonProfiles"]) {
+		if addon := objectOf(a); addon["enabled"] != true {
+			delete(addon, "config")
+		}
+	}
 }
 
 // changed reports whether an object has another value of a field.
@@ -380,6 +413,9 @@ func (c *Cloud) putPool(w http.ResponseWriter, id string, body object, r *resour
 	if c.busyAKS(w, cluster) {
 		return
 	}
+	if stoppedAKS(w, cluster) {
+		return
+	}
 	body = clone(body)
 	p, was := properties(body), object(nil)
 	if r != nil {
@@ -477,7 +513,7 @@ func (c *Cloud) removeManaged(w http.ResponseWriter, r *resource) {
 			return
 		}
 	}
-	if c.busyAKS(w, cluster) {
+	if r.kind == poolKind && stoppedAKS(w, cluster) || c.busyAKS(w, cluster) {
 		return
 	}
 	c.begin(r, "Deleting", c.o.Managed, func() { c.gone(r) })

@@ -23,6 +23,9 @@ type Options struct {
 	Managed time.Duration
 	// Fast gives budgets of requests that are never used up.
 	Fast bool
+	// Place returns the private address of a new VM, and whether there is room for one. nil has room for all. Where it is
+	// set, VMs live: one is being created until it reports to the wire server.
+	Place func() (address string, ok bool)
 }
 
 // What the cloud knows from its beginning.
@@ -45,6 +48,7 @@ type resource struct {
 	until time.Time // when its operation ends
 	then  func()    // at its end, once
 	runs  string    // custom data of a VM
+	place string    // the address that a VM was given by Options.Place
 
 	instances []string // of a scale set
 }

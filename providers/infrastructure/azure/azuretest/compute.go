@@ -66,28 +66,46 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusConflict, "ResourceExists", name+" already exists.")
 		return
 	}
+	fails := strings.TrimPrefix(code, "later ")
+	if fails == "" {
+		fails = c.failing
+	}
+	place, room := "", true
+	if c.o.Place != nil && fails == "" {
+		place, room = c.o.Place()
+	}
+	if !room {
+		refuse(w, http.StatusConflict, "AllocationFailed", "Allocation failed. We do not have sufficient capacity for the requested VM size in this region.")
+		return
+	}
 	c.n++
-	vm := &resource{id: id, kind: "virtualmachines", body: body, made: time.Now(), runs: string(data)}
+	vm := &resource{id: id, kind: "virtualmachines", body: body, made: time.Now(), runs: string(data), place: place}
 	body["id"], body["name"] = id, nameOf(id)
 	p["vmId"], p["timeCreated"] = fmt.Sprintf("00000000-0000-0000-0000-%012d", c.n), time.Now().UTC().Format(time.RFC3339Nano)
 	delete(os, "customData")
 	c.res[strings.ToLower(id)] = vm
 	c.stamp(vm)
-	fails := strings.TrimPrefix(code, "later ")
-	if fails == "" {
-		fails = c.failing
-	}
 	c.parts(vm)
 	c.begin(vm, "Creating", c.o.Start, func() {
-		if fails != "" {
+		switch {
+		case fails != "":
 			p["provisioningState"] = "Failed"
 			p["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/failed/" + fails, "message": "Allocation failed."}}}
-			return
+		case c.o.Place != nil: // it is created once it reports
+			p["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/creating"}, object{"code": powerRunning}}}
+		default:
+			c.created(vm)
 		}
-		p["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/succeeded"}, object{"code": "PowerState/running"}}}
-		c.succeed(vm)()
 	})
 	c.accept(w, http.StatusCreated, vm)
+}
+
+const powerRunning = "PowerState/running"
+
+// created ends the creation of a VM that runs.
+func (c *Cloud) created(vm *resource) {
+	properties(vm.body)["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/succeeded"}, object{"code": powerRunning}}}
+	c.succeed(vm)()
 }
 
 // completeVM does what a PUT of Compute does to a VM that is there: what is left out stays.
@@ -179,6 +197,9 @@ func (c *Cloud) parts(vm *resource) {
 			properties(x.(object))["privateIPAddress"] = nil
 			delete(properties(x.(object)), "privateIPAddress")
 		}
+		if len(made) == 0 && len(list) > 0 && vm.place != "" {
+			properties(list[0].(object))["privateIPAddress"] = vm.place
+		}
 		c.name(nic.id, nic.body)
 		c.born(nic)
 		nic.made = vm.made
@@ -219,6 +240,27 @@ func (c *Cloud) goneVM(vm *resource) {
 			delete(properties(nic.body), "virtualMachine")
 		}
 	}
+}
+
+// Evict takes a VM of the spot market back, as its eviction policy says: Azure deletes it, or stops it. It reports whether
+// there is such a VM.
+// Source: Azure documentation, "Use Azure Spot Virtual Machines", eviction policy.
+func (c *Cloud) Evict(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass()
+	vm := c.res[strings.ToLower(id)]
+	if vm == nil || vm.kind != "virtualmachines" || properties(vm.body)["priority"] != "Spot" {
+		return false
+	}
+	if properties(vm.body)["evictionPolicy"] == "Delete" {
+		c.leave(vm)
+		c.begin(vm, "Deleting", c.o.Delete, func() { c.gone(vm) })
+		return true
+	}
+	properties(vm.body)["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/succeeded"}, object{"code": "PowerState/deallocated"}}}
+	c.stamp(vm)
+	return true
 }
 
 // AddVM makes a VM of somebody else that runs, and returns its id.

@@ -10,5 +10,8 @@
 // which may fail, versions one minor at a time, add-ons that a PUT drops if it lacks them, pools that go along with an
 // upgrade if a PUT does not name their version, what is fixed in a pool, the last System pool, and the credential of admins.
 //
+// With a place for them, VMs live: they have a medium with custom data, a metadata service and a wire server to which they
+// report, and load balancers lead to them.
+//
 // It is made from Azure's documentation, and was never compared with a subscription.
 package azuretest

@@ -23,7 +23,7 @@ func (m *Machine) SeedGuestinfo(values map[string]string) error {
 	if err := m.write("etc/cloud/cloud.cfg.d/99_vmware.cfg", []byte("datasource_list: [VMware, None]\n"), 0o644); err != nil {
 		return err
 	}
-	for _, unit := range []string{"cloud-init-local", "cloud-init", "cloud-config", "cloud-final"} {
+	for _, unit := range cloudInitUnits() {
 		text := "[Service]\nEnvironmentFile=/etc/cloud/guestinfo.env\n"
 		if err := m.write("etc/systemd/system/"+unit+".service.d/guestinfo.conf", []byte(text), 0o644); err != nil {
 			return err
