@@ -43,6 +43,7 @@ func (v *view) groupRoles() []string {
 // decideGroups decides about security groups, and returns their ids by role, of those that are there.
 func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 	ids := make(map[string]string)
+	v.shut = false
 	var mine []int
 	for _, role := range v.groupRoles() {
 		if id := v.spec.Network.SecurityGroupOverrides[role]; id != "" {
@@ -103,6 +104,7 @@ func (v *view) decideRules(d *steps.Decision, i int, role string, want []cloud.R
 	has := func(list []cloud.Rule, r cloud.Rule) bool { return slices.ContainsFunc(list, r.Same) }
 	missing := slices.DeleteFunc(slices.Clone(want), func(r cloud.Rule) bool { return has(g.Rules, r) })
 	if len(missing) > 0 {
+		v.shut = v.shut || role == api.ControlPlaneRole
 		d.Add(steps.Step{What: "add to security group " + role + ": " + describe(missing), Essential: !v.started(), Do: func(ctx context.Context) error {
 			err := v.place.Authorize(ctx, g.ID, missing...)
 			if err == nil {
@@ -201,7 +203,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		for _, p := range v.c.ControlPlane.Ports {
 			add("tcp", int64(p), int64(p), otherRule, balancer, control, node)
 		}
-		if v.makesBalancer() && slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) {
+		if v.makesBalancer() && (slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) || v.preserves()) {
 			for _, r := range v.rules(api.APIServerRole, n, ids, nil) {
 				if r.Description != otherRule {
 					r.From, r.To = int64(v.targetPort()), int64(v.targetPort())

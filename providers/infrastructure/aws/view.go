@@ -50,6 +50,8 @@ type view struct {
 	unlisted   []error                      // why what is stored in a store is not known
 	unread     map[string]error             // why attributes are not known
 	marked     map[string]bool              // ids of what got its tags just now
+	shut       bool                         // the security group of servers lacks rules
+	looked     time.Time                    // when the look began
 	named      bool                         // this process had the VPC give its instances names
 
 	bucket   *cloud.Bucket // for machines of Ignition; nil: it is not there
@@ -83,11 +85,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*cloud.Place{place})
+	looked := time.Now()
 	s, err := place.Snapshot(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name, marked: make(map[string]bool)}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name, marked: make(map[string]bool), looked: looked}
 	v.sort()
 	if v.zones, err = place.KnownZones(ctx); err != nil {
 		return nil, err
@@ -134,6 +137,7 @@ func (v *view) sort() {
 		switch {
 		case i.Ended():
 			v.ended = append(v.ended, i)
+		case i.Tags[partTag] == bastionPart && isCopied(i): // people's
 		case i.Tags[partTag] == bastionPart:
 			v.bastions = append(v.bastions, i)
 		default:

@@ -99,7 +99,14 @@ func (t *Thing) clone() Thing {
 }
 
 // A token is what a client token made, and a digest of the request.
-type token struct{ instance, request string }
+type token struct {
+	made    *Thing
+	request string
+}
+
+// tokenFor is how long a token of an instance is remembered, also once that is not listed any more.
+// Source: EC2 API reference, "Ensuring idempotency".
+const tokenFor = 24 * time.Hour
 
 // An answered is a request to EKS with a token, and its answer.
 type answered struct {

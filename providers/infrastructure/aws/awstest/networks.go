@@ -18,7 +18,11 @@ func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 func shownVPC(t *Thing) []node {
 	var ranges [][]node
 	for _, cidr := range append([]string{t.Attr["cidrBlock"]}, t.Sets["ranges"]...) {
-		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", text("state", "associated"))))
+		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", "associated")...)))
+	}
+	for _, other := range t.Sets["otherRanges"] { // and their states
+		cidr, state, _ := strings.Cut(other, " ")
+		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", state, "statusMessage", "The CIDR is in use by a peering")...)))
 	}
 	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), items("cidrBlockAssociationSet", "item", ranges...), tagSet(t.Tags))
 }
