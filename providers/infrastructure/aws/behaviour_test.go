@@ -809,6 +809,28 @@ func TestFailedRange(t *testing.T) {
 	})
 }
 
+// TestDefaultGroup: the default security group of a VPC that is made has no rules, if Git says so, also once people gave it
+// some. That of a given VPC stays as it is.
+func TestDefaultGroup(t *testing.T) {
+	inBubble(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {emptyRoutesDefaultVPCSecurityGroup: true}}, region", 1), machineSpec, func(w *world) {
+		other, _, _ := w.cloud.AddVPC("10.7.0.0/16")
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		mine := w.cloud.Things(awstest.VPCs)[0].ID
+		for vpc, want := range map[string]int{mine: 0, other: 1} {
+			if g := w.cloud.DefaultGroup(vpc); g.ID == "" || len(g.Sets["rules"]) != want || len(g.Sets["egress"]) != want {
+				w.Errorf("the group of %s has %q", vpc, g.Sets)
+			}
+		}
+		w.cloud.Edit(w.cloud.DefaultGroup(mine).ID, func(g *awstest.Thing) { g.Sets["rules"] = []string{"tcp\x0022\x0022\x000.0.0.0/0\x00"} })
+		if got := w.observe(); !got.Ready || !slices.Equal(got.Drift, []string{"have the default security group of " + mine + " let in nothing"}) {
+			w.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+		}
+		w.settle()
+		w.dismantle("m-0")
+	})
+}
+
 // asked returns how often an action was asked for.
 func (w *world) asked(action string) (n int) {
 	for _, c := range w.cloud.Calls() {

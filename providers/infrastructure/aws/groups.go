@@ -22,6 +22,9 @@ const (
 	nodePortFirst, nodePortLast = 30000, 32767
 )
 
+// defaultGroup is the name of the security group that AWS gives a VPC.
+const defaultGroup = "default"
+
 // apiRule describes the rules that let in clients of API servers.
 const apiRule = "Kubernetes API"
 
@@ -86,6 +89,44 @@ func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 		}
 	}
 	return ids
+}
+
+// lookAtDefaultGroup finds the security group that AWS gives a VPC.
+func (v *view) lookAtDefaultGroup(ctx context.Context) error {
+	if !v.spec.Network.VPC.EmptyRoutesDefaultVPCSecurityGroup || len(v.vpcs) == 0 || v.c.Delete {
+		return nil
+	}
+	found, err := v.place.Groups(ctx, "vpc-id", v.vpcs[0].ID, "group-name", defaultGroup)
+	if len(found) > 0 {
+		v.open = &found[0]
+	}
+	return err
+}
+
+// emptyDefaultGroup decides about the rules of that group.
+func (v *view) emptyDefaultGroup(d *steps.Decision) {
+	g := v.open
+	if g == nil {
+		return
+	}
+	if len(g.Rules) > 0 {
+		d.Add(steps.Step{What: "have the default security group of " + g.VPC + " let in nothing", Do: func(ctx context.Context) error {
+			err := v.place.Revoke(ctx, g.ID, g.Rules...)
+			if err == nil {
+				g.Rules = nil
+			}
+			return err
+		}})
+	}
+	if len(g.Out) > 0 {
+		d.Add(steps.Step{What: "have the default security group of " + g.VPC + " let out nothing", Do: func(ctx context.Context) error {
+			err := v.place.RevokeOut(ctx, g.ID, g.Out...)
+			if err == nil {
+				g.Out = nil
+			}
+			return err
+		}})
+	}
 }
 
 func (v *view) groupName(role string) string {

@@ -167,6 +167,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		}})
 		return network{}
 	}
+	v.emptyDefaultGroup(d)
 	gateway := v.gateway(d, vpc.ID)
 	layout := v.layout()
 	nats := make(map[string]string) // by zone

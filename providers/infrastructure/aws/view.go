@@ -58,6 +58,8 @@ type view struct {
 	noBucket error         // why it cannot be read
 	roles    string        // how ARNs of roles of the account begin
 
+	open *cloud.Group // the default security group of a VPC that was made, if it is to have no rules
+
 	interfaces []cloud.Interface // of a VPC that is to go
 	strays     []cloud.Group     // security groups in it that are not of the cluster
 }
@@ -99,6 +101,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	if err := v.lookAtBucket(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtDefaultGroup(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.lookAtStores(ctx); err != nil {
@@ -253,7 +258,7 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 			return err
 		}
 		for _, g := range all {
-			if g.Name != "default" && !slices.ContainsFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }) {
+			if g.Name != defaultGroup && !slices.ContainsFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }) {
 				v.strays = append(v.strays, g)
 			}
 		}

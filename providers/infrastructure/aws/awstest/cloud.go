@@ -345,6 +345,18 @@ func (c *Cloud) Remove(id string) {
 	delete(c.things, id)
 }
 
+// DefaultGroup returns the default security group of a VPC.
+func (c *Cloud) DefaultGroup(vpc string) Thing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.all(Groups) {
+		if g.Attr["vpcId"] == vpc && g.Attr["default"] != "" {
+			return g.clone()
+		}
+	}
+	return Thing{}
+}
+
 // AddInstance adds an instance of somebody else.
 func (c *Cloud) AddInstance(name string) (id string) {
 	c.mu.Lock()

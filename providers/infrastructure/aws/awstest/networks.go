@@ -10,6 +10,7 @@ import (
 func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 	v := c.add(VPCs, map[string]string{"cidrBlock": cidr, "state": "available"}, tags)
 	g := c.add(Groups, map[string]string{"vpcId": v.ID, "groupName": "default", "default": "true"}, nil)
+	g.Sets["rules"], g.Sets["egress"] = []string{"-1\x00\x00\x00" + g.ID + "\x00"}, []string{"-1\x00\x00\x000.0.0.0/0\x00"}
 	m := c.add(RouteTables, map[string]string{"vpcId": v.ID, "main": "true"}, nil)
 	g.seeded, m.seeded = true, true // AWS makes them, and takes them away with the VPC
 	return v
