@@ -380,6 +380,14 @@ func TestRequests(t *testing.T) {
 				return place.Revoke(ctx, "sg-1", cloud.Rule{Protocol: "-1", From: -1, To: -1, Source: "0.0.0.0/0"})
 			},
 		},
+		"RevokeSecurityGroupEgress": {
+			func(ctx context.Context) error {
+				return errOf(x.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: aws.String("sg-1"), IpPermissions: []ec2types.IpPermission{{IpProtocol: aws.String("-1"), Ipv6Ranges: []ec2types.Ipv6Range{{CidrIpv6: aws.String("::/0")}}}}}))
+			},
+			func(ctx context.Context) error {
+				return place.RevokeOut(ctx, "sg-1", cloud.Rule{Protocol: "-1", From: -1, To: -1, Source: "::/0"})
+			},
+		},
 		"CreateTags": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{"i-1", "vpc-1"}, Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}}))
