@@ -3,6 +3,8 @@ package sdk_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -121,11 +123,15 @@ func placeOf(t *testing.T, base http.RoundTripper, region string, ref api.Identi
 	return must[*cloud.Place](t)(accounts.Place(t.Context(), &fleet.Cluster{Companions: companions}, &api.AWSClusterSpec{Region: region, IdentityRef: &ref}))
 }
 
-// TestRequests: what the provider's client sends is what the SDK's clients would send. Whether the cloud takes it does
-// not matter.
-func TestRequests(t *testing.T) {
+type call = func(ctx context.Context) error
+
+// A pair is a request as the SDK sends it, and as the provider does.
+type pair struct{ theirs, ours call }
+
+// requests returns pairs in a cloud of their own, by the names of their actions, and what records them.
+func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 	c := awstest.New(awstest.Options{})
-	theirs, ours := &recorder{RoundTripper: c.Client()}, &recorder{RoundTripper: c.Client()}
+	theirs, ours = &recorder{RoundTripper: c.Client()}, &recorder{RoundTripper: c.Client()}
 	cfg := config(c)
 	cfg.HTTPClient = &http.Client{Transport: theirs}
 	cfg.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
@@ -147,9 +153,8 @@ func TestRequests(t *testing.T) {
 	page, owner, name := aws.Int32(1000), aws.String("123456789012"), aws.String("user-data")
 	const content = "content"
 	const sum = "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M=" // SHA-256 of that
-	type call = func(ctx context.Context) error
 	two := tags("vpc", "a", "1", "b", "2")
-	for name, tc := range map[string]struct{ theirs, ours call }{
+	return theirs, ours, map[string]pair{
 		"CreateVpc": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: two}))
@@ -646,11 +651,18 @@ func TestRequests(t *testing.T) {
 		},
 		"DescribeTags": {
 			func(ctx context.Context) error {
-				return errOf(y.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: []string{group.ID}}))
+				all, err := place.TargetGroups(ctx)
+				var ids []string // of other cases, too
+				for _, g := range all {
+					ids = append(ids, g.ID)
+				}
+				return errors.Join(err, errOf(y.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: ids})))
 			},
 			func(ctx context.Context) error {
 				err := listing(ctx)
-				ours.sent = slices.DeleteFunc(ours.sent, func(one map[string]any) bool { return one["ResourceArns.member.1"] != group.ID })
+				ours.sent = slices.DeleteFunc(ours.sent, func(one map[string]any) bool {
+					return !strings.Contains(fmt.Sprint(one["ResourceArns.member.1"]), ":targetgroup/")
+				})
 				return err
 			},
 		},
@@ -819,8 +831,17 @@ func TestRequests(t *testing.T) {
 			},
 			func(ctx context.Context) error { return place.DeleteBucket(ctx, "user.data") },
 		},
-	} {
+	}
+}
+
+// TestRequests: what the provider's client sends is what the SDK's clients would send. Whether the cloud takes it does
+// not matter.
+func TestRequests(t *testing.T) {
+	_, _, all := requests(t)
+	for name := range all {
 		t.Run(name, func(t *testing.T) {
+			theirs, ours, all := requests(t)
+			tc := all[name]
 			theirs.sent, ours.sent = nil, nil
 			_, _ = tc.theirs(t.Context()), tc.ours(t.Context())
 			action, _, _ := strings.Cut(name, " ")
