@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/aws"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
@@ -23,7 +24,7 @@ import (
 )
 
 // awsKinds are those of clusters on EC2 and of EKS.
-func awsKinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds()) }
+func awsKinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds(), eks.Kinds()) }
 
 // managedText tells of a cluster of EKS.
 func managedText(t *testing.T, c *fleet.Cluster) string {
@@ -33,6 +34,13 @@ func managedText(t *testing.T, c *fleet.Cluster) string {
 		t.Fatal(err)
 	}
 	out := fmt.Sprintf("%s %s in %s of %s, %s\n", spec.EKSClusterName, c.Hosted.Version, spec.Network.VPC.ID, spec.Region, spec.RoleName)
+	for _, p := range c.Workers {
+		m, err := api.ReadMachine(p.Infrastructure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += fmt.Sprintf("%s: %d %s, %s, %s\n", p.Name, p.Replicas, p.Version, m.InstanceType, m.IAMInstanceProfile)
+	}
 	for _, p := range c.KeptPools {
 		group, err := api.ReadPool(p.Infrastructure)
 		if err != nil {
@@ -77,6 +85,9 @@ small-md-0: 1 v1.34.1, m6i.large, fairlead-nodes
 		"prod/eks": `prod_eks v1.34.0 in vpc-0123456789abcdef0 of eu-central-1, eks-control-plane
 prod_eks-nodes: 2 v1.34.0, m6i.large, eks-nodes
 `,
+		"prod/eks-own": `prod_eks-own v1.34.0 in vpc-0123456789abcdef0 of eu-central-1, eks-control-plane
+eks-own-md-0: 2 v1.34.1, m6i.large, eks-nodes
+`,
 		"prod/ha": `10.1.0.0/16 in 3 zones of eu-central-1, nlb
 ha-cp: 3 v1.34.1, m6i.large, fairlead-control-plane
 ha-md-0: 3 v1.34.1, m6i.large, fairlead-nodes
@@ -90,12 +101,13 @@ aws-ebs-csi-driver 2.52.1 in kube-system
 }
 
 // TestAWSInfrastructure: an account with nothing but AWS's own quotas has room for both clusters. Each check is good, before and
-// after, the infrastructure of both becomes ready, and a machine of each pool is made. EKS makes the third one in a VPC
-// that exists.
+// after, the infrastructure of both becomes ready, and a machine of each pool is made. EKS makes the others in a VPC
+// that exists, and machines join.
 func TestAWSInfrastructure(t *testing.T) {
 	clusters := exampletest.Render(t, example.Files(), awsKinds())
 	synctest.Test(t, func(t *testing.T) {
 		double := awstest.New(awstest.Options{Delays: awstest.Delays{Lag: time.Second, Start: 5 * time.Second, NAT: 20 * time.Second, Balancer: 10 * time.Second, Cluster: time.Minute, Nodegroup: time.Minute}})
+		double.AddParameter("/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id", "ami-00000000000000002")
 		vpc, _, _ := double.AddVPC("10.7.0.0/16")
 		for i := range clusters {
 			if h := clusters[i].Hosted; h != nil {
@@ -124,7 +136,7 @@ func TestAWSInfrastructure(t *testing.T) {
 		for i := range clusters {
 			c := &clusters[i]
 			if api.IsManaged(c) {
-				manage(t, plane, p, c)
+				manage(t, double, plane, p, c)
 				continue
 			}
 			var got fleet.Infrastructure
@@ -150,8 +162,8 @@ func TestAWSInfrastructure(t *testing.T) {
 	})
 }
 
-// manage has EKS make the control plane and the node group of c.
-func manage(t *testing.T, plane *aws.ControlPlane, p *aws.Provider, c *fleet.Cluster) {
+// manage has EKS make the control plane and the node group of c, and its machines.
+func manage(t *testing.T, double *awstest.Cloud, plane *aws.ControlPlane, p *aws.Provider, c *fleet.Cluster) {
 	t.Helper()
 	for range 60 {
 		time.Sleep(30 * time.Second)
@@ -159,23 +171,52 @@ func manage(t *testing.T, plane *aws.ControlPlane, p *aws.Provider, c *fleet.Clu
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !seen.State.Ready {
+		if !seen.State.Ready || len(seen.State.Drift) > 0 {
 			if err := plane.Ensure(t.Context(), "op", c); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		got, err := p.Observe(t.Context(), c)
-		switch {
-		case err != nil:
+		if err != nil {
 			t.Fatal(err)
-		case len(got.Pools) == 0:
+		}
+		if len(got.Pools) < len(c.KeptPools) {
 			if err := p.EnsurePool(t.Context(), "op-pool", c, c.KeptPools[0]); err != nil {
 				t.Fatal(err)
 			}
-		case got.Pools[0].State == fleet.KeptActive && len(got.Pools[0].Machines) == 2 && len(got.Pools[0].Drift)+len(seen.State.Drift) == 0:
+			continue
+		}
+		if len(got.Machines) < len(c.Workers) {
+			join(t, double, p, c, &seen)
+			return
+		}
+		if len(c.KeptPools) > 0 && got.Pools[0].State == fleet.KeptActive && len(got.Pools[0].Machines) == 2 && len(got.Pools[0].Drift) == 0 {
 			return
 		}
 	}
 	t.Errorf("EKS did not make %s", c.Key)
+}
+
+// join makes a machine of the first pool of c, which joins.
+func join(t *testing.T, double *awstest.Cloud, p *aws.Provider, c *fleet.Cluster, seen *providers.HostedObservation) {
+	t.Helper()
+	pool := c.Workers[0]
+	data, err := eks.Distribution{}.UserData(providers.BootstrapInput{Cluster: c, Pool: pool, Machine: "own", Join: fleet.JoinWorker, Endpoint: seen.State.Endpoint, Secrets: seen.Secrets, NodeID: p.NodeID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.CreateMachine(t.Context(), "op-own", providers.MachineRequest{Cluster: c.ServedAt(seen.State.Endpoint), Pool: pool, Name: "own", UserData: data, Endpoint: seen.State.Endpoint}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(30 * time.Second)
+	for _, i := range double.Things(awstest.Instances) {
+		if i.Tags[fleet.TagMachine] == "own" {
+			if err := double.Joined(i.ID); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("no machine was made")
 }

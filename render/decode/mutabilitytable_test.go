@@ -258,6 +258,7 @@ func otherAnswers() map[string]string {
 		"AWSCluster spec.network.vpc.availabilityZoneSelection":                    "next cluster: one that has machines keeps its zones",
 		"AWSCluster spec.network.vpc.availabilityZoneUsageLimit":                   "next cluster: one that has machines keeps its zones",
 		"AWSCluster spec.network.vpc.elasticIpPool":                                "next cluster: a NAT gateway keeps its address",
+		"AWSCluster spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup":           "in place; rules that were removed stay so",
 		"AWSCluster spec.network.vpc.ipamPool":                                     "next cluster: a VPC keeps the range that a pool gave it",
 		"AWSCluster spec.network.vpc.privateDnsHostnameTypeOnLaunch":               placed,
 		"AWSCluster spec.network.vpc.secondaryCidrBlocks":                          "in place where one is added; one that went stays until the cluster goes",

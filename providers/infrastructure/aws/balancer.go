@@ -322,7 +322,7 @@ func (v *view) configureClassic(d *steps.Decision, b *cloud.Balancer) {
 			return err
 		}})
 	}
-	v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(v.spec.ControlPlaneLoadBalancer))
+	v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(v.spec.ControlPlaneLoadBalancer), false)
 }
 
 // crossZone are the attributes of a load balancer, and clientIP those of what it leads to.
@@ -334,8 +334,16 @@ func clientIP(lb *api.LoadBalancer) map[string]string {
 	return map[string]string{cloud.ClientIP: strconv.FormatBool(lb.PreserveClientIP), cloud.CutUnhealthy: "false"}
 }
 
-// attribute decides about attributes of a load balancer or a target group, and reports whether it has them.
-func (v *view) attribute(d *steps.Decision, what, id string, want map[string]string) bool {
+// preserves reports whether servers see the addresses of clients now: until they do not, their security group lets these in.
+func (v *view) preserves() bool {
+	return slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool {
+		return len(t.Balancers) > 0 && v.attributes[t.ID][cloud.ClientIP] == "true"
+	})
+}
+
+// attribute decides about attributes of a load balancer or a target group, and reports whether it has them. They are not set
+// before something else, which blocked says.
+func (v *view) attribute(d *steps.Decision, what, id string, want map[string]string, blocked bool) bool {
 	if err := v.unread[id]; err != nil {
 		if v.started() { // they were set before the first machine
 			return true
@@ -349,7 +357,7 @@ func (v *view) attribute(d *steps.Decision, what, id string, want map[string]str
 		return true
 	}
 	keys := strings.Join(slices.Sorted(maps.Keys(differing)), ", ")
-	d.Add(steps.Step{What: "set " + keys + " of " + what, Essential: !v.started(), Do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "set " + keys + " of " + what, Essential: !v.started(), Blocked: blocked, Do: func(ctx context.Context) error {
 		err := v.place.SetAttributes(ctx, id, want)
 		if err == nil {
 			v.attributes[id] = want
@@ -408,7 +416,7 @@ func (v *view) targetsOf(part string) *cloud.TargetGroup {
 // listeners decides about target groups and listeners of a network load balancer. The listener comes last: what it leads to
 // is as Git says by then.
 func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f front) {
-	crossed := v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(f.lb))
+	crossed := v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(f.lb), false)
 	for _, l := range v.leads(f) {
 		part := l.part(f)
 		t := v.targetsOf(part)
@@ -436,7 +444,7 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f fron
 				return err
 			}})
 		}
-		ready := v.attribute(d, "target group "+t.Name, t.ID, clientIP(f.lb))
+		ready := v.attribute(d, "target group "+t.Name, t.ID, clientIP(f.lb), f.lb.PreserveClientIP && v.shut)
 		if len(t.Balancers) > 0 {
 			continue
 		}

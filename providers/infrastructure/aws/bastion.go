@@ -47,15 +47,11 @@ func (v *view) decideBastion(d *steps.Decision, n network, groups map[string]str
 			return
 		}
 	}
-	switch {
-	case v.awaits(bastionPart):
-		v.waitBefore(d, "the bastion was asked for, and does not show yet")
+	switch { // asked for twice, it is made once
 	case len(n.public) == 0 && v.spec.Network.VPC.ID != "":
 		v.faultBefore(d, fleet.Errorf(fleet.Invalid, "create the bastion", "the VPC has no public subnet (set bastion.enabled: false)"))
 	case len(n.public) > 0 && groups[api.BastionRole] != "":
-		d.Add(steps.Step{What: "create the bastion", Do: func(ctx context.Context) error {
-			return v.ask(bastionPart, func() error { return v.runBastion(ctx, n.public, groups[api.BastionRole]) })
-		}})
+		d.Add(steps.Step{What: "create the bastion", Do: func(ctx context.Context) error { return v.runBastion(ctx, n.public, groups[api.BastionRole]) }})
 	}
 }
 
@@ -104,7 +100,7 @@ func (v *view) runBastion(ctx context.Context, subnets []cloud.Subnet, group str
 	var err error
 	for _, s := range subnets {
 		var made cloud.Instance
-		made, err = v.place.Run(ctx, cloud.Join(form, url.Values{"NetworkInterface.1.SubnetId": {s.ID}, "ClientToken": {clientToken(op, fleet.Origin{}, s.ID, former)}}))
+		made, err = v.runIn(ctx, cloud.Join(form, url.Values{"NetworkInterface.1.SubnetId": {s.ID}}), op, fleet.Origin{}, s.ID, former)
 		if err == nil {
 			v.bastions = append(v.bastions, made)
 		}

@@ -62,8 +62,16 @@ func TestBastion(t *testing.T) {
 		if rules := w.rulesOf("bastion"); rules != "" {
 			w.Errorf("with disableIngressRules it lets in %s", rules)
 		}
+		w.cloud.Edit(b.ID, func(b *awstest.Thing) { b.Attr["state"], b.Gone = "shutting-down", time.Now().Add(time.Hour) })
+		if got := w.observe(); !slices.Contains(got.Drift, "create the bastion") {
+			w.Errorf("while it is terminated, drift is %q", got.Drift)
+		}
 		w.cloud.Reclaim(b.ID, "Client.UserInitiatedShutdown: User initiated shutdown")
 		time.Sleep(settle)
+		if got := w.observe(); !slices.Equal(got.Drift, []string{"create the bastion"}) {
+			w.Errorf("after people terminated it, drift is %q", got.Drift)
+		}
+		w.cloud.Fill("eu-central-1a", "")
 		w.settle()
 		if again := w.bastions(); len(again) != 1 || again[0].ID == b.ID {
 			w.Errorf("after it was terminated there are %+v", again)
@@ -124,6 +132,90 @@ func TestBastionOfOthers(t *testing.T) {
 		end()
 		if i, ok := w.cloud.Thing(id); !ok || i.Attr["state"] != "running" {
 			w.Errorf("it is %+v", i)
+		}
+	})
+}
+
+// TestBastionAgain: a bastion that Git has again within a day is another one: the token of the first one answers with what
+// ended, though it is not listed any more.
+func TestBastionAgain(t *testing.T) {
+	inBubble(t, bastionSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		first := w.bastions()[0].ID
+		without := strings.Replace(bastionSpec, "enabled: true", "enabled: false", 1)
+		for _, spec := range []string{without, bastionSpec} {
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", spec)
+			w.settle()
+			time.Sleep(2 * time.Hour)
+		}
+		if got := w.bastions(); len(got) != 1 || got[0].ID == first {
+			w.Errorf("the first one was %s, and there are %+v", first, got)
+		}
+	})
+}
+
+// TestBastionOfALivingCluster: machines wait for nothing of a bastion that Git has later.
+func TestBastionOfALivingCluster(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", bastionSpec)
+		if got := w.observe(); !got.Ready || !slices.Contains(got.Drift, "create security group bastion") {
+			w.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+		}
+		for action, cut := range map[string]awstest.Cut{"CreateSecurityGroup": awstest.Before, "RunInstances": awstest.Before} {
+			end := w.cloud.Inject(awstest.Fault{Action: action, Times: 1, Cut: cut})
+			for range 2 { // until it was asked for
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+				if got := w.observe(); !got.Ready {
+					w.Errorf("after %s without an answer: %s", action, got.Message)
+				}
+			}
+			end()
+			time.Sleep(settle)
+		}
+		w.settle()
+	})
+}
+
+// TestNoPlaceForABastion: that a given VPC has no public subnet is told.
+func TestNoPlaceForABastion(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		vpc, _, private := w.cloud.AddVPC("10.7.0.0/16")
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.NewReplacer(
+			"loadBalancerType: nlb", "loadBalancerType: nlb, scheme: internal", "{bastion", "{network: {vpc: {id: "+vpc+"}, subnets: [{id: "+private[0]+"}]}, bastion").Replace(bastionSpec))
+		for range 5 {
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+			time.Sleep(settle)
+		}
+		if got := w.observe(); got.Ready || !strings.Contains(got.Message, "the VPC has no public subnet (set bastion.enabled: false)") {
+			w.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestBastions: of two bastions one goes. One that people copied is none, and stays.
+func TestBastions(t *testing.T) {
+	inBubble(t, bastionSpec, machineSpec, func(w *world) {
+		copied := w.copies()
+		w.settle()
+		first := w.bastions()[0]
+		twin := func() string {
+			id := w.cloud.AddInstance("twin")
+			w.cloud.Edit(id, func(i *awstest.Thing) { i.Tags = first.Tags })
+			return id
+		}
+		another := twin()
+		*copied = twin()
+		time.Sleep(settle)
+		w.settle()
+		var left []string
+		for _, b := range w.bastions() {
+			left = append(left, b.ID)
+		}
+		if !slices.Equal(left, []string{first.ID, *copied}) {
+			w.Errorf("there were %s, %s and a copy %s, and %q are left", first.ID, another, *copied, left)
 		}
 	})
 }

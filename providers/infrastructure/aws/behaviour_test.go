@@ -769,6 +769,78 @@ func TestRanges(t *testing.T) {
 	})
 }
 
+// TestFailedRange: a range that AWS could not add is told, and added again once people removed it.
+func TestFailedRange(t *testing.T) {
+	inBubble(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region", 1), machineSpec, func(w *world) {
+		end := w.cloud.Inject(awstest.Fault{Action: "AssociateVpcCidrBlock", Times: 1, Status: 400, Code: "x", Do: func(c awstest.Call) {
+			w.cloud.Edit(c.Form["VpcId"][0], func(v *awstest.Thing) { v.Sets["otherRanges"] = []string{"100.64.0.0/16 failed"} })
+		}})
+		for range 20 {
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+			time.Sleep(settle)
+		}
+		end()
+		if got := w.observe(); got.Ready || !strings.Contains(got.Message, "AWS could not: The CIDR is in use by a peering (remove the range") {
+			w.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+		state := func(some ...string) {
+			w.cloud.Edit(w.cloud.Things(awstest.VPCs)[0].ID, func(v *awstest.Thing) { v.Sets["otherRanges"] = some })
+		}
+		state("100.64.0.0/16 associating")
+		w.cloud.Forget()
+		_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+		if got := w.observe(); got.Ready || !strings.Contains(got.Message, "range 100.64.0.0/16 of vpc-00000000000000007 is associating") || w.asked("CreateSubnet")+w.asked("AssociateVpcCidrBlock") > 0 {
+			w.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+		state("100.64.0.0/16 disassociated")
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		state("100.64.0.0/16 failed")
+		if got := w.observe(); !got.Ready || len(got.Drift) > 0 { // an earlier try of a range that is there
+			w.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+		}
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {secondaryCidrBlocks: [{ipv4CidrBlock: 100.65.0.0/16}]}}, region", 1))
+		w.cloud.Deny("AssociateVpcCidrBlock", true)
+		_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+		if got := w.observe(); !got.Ready { // a later range is in the way of nothing
+			w.Errorf("it is not ready: %s", got.Message)
+		}
+		w.mustCreate("m-1", w.cluster.Workers[0], "")
+	})
+}
+
+// TestDefaultGroup: the default security group of a VPC that is made has no rules, if Git says so, also once people gave it
+// some. That of a given VPC stays as it is.
+func TestDefaultGroup(t *testing.T) {
+	inBubble(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {emptyRoutesDefaultVPCSecurityGroup: true}}, region", 1), machineSpec, func(w *world) {
+		other, _, _ := w.cloud.AddVPC("10.7.0.0/16")
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		mine := w.cloud.Things(awstest.VPCs)[0].ID
+		for vpc, want := range map[string]int{mine: 0, other: 1} {
+			if g := w.cloud.DefaultGroup(vpc); g.ID == "" || len(g.Sets["rules"]) != want || len(g.Sets["egress"]) != want {
+				w.Errorf("the group of %s has %q", vpc, g.Sets)
+			}
+		}
+		w.cloud.Edit(w.cloud.DefaultGroup(mine).ID, func(g *awstest.Thing) { g.Sets["rules"] = []string{"tcp\x0022\x0022\x000.0.0.0/0\x00"} })
+		if got := w.observe(); !got.Ready || !slices.Equal(got.Drift, []string{"have the default security group of " + mine + " let in nothing"}) {
+			w.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+		}
+		w.settle()
+		w.dismantle("m-0")
+	})
+}
+
+// asked returns how often an action was asked for.
+func (w *world) asked(action string) (n int) {
+	for _, c := range w.cloud.Calls() {
+		if c.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
 // TestPools: addresses of NAT gateways are of the pool that Git names, and of Amazon if that has none and Git says so.
 func TestPools(t *testing.T) {
 	for name, tc := range map[string]struct{ pool, told, used string }{

@@ -71,7 +71,7 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	}
 	if err != nil && fleet.Refused(cloud.Wrap("", err)) && len(boot.stored) > 0 {
 		if left := v.dropStored(ctx, boot); left != nil {
-			err = fleet.JoinErrors(cloud.Wrap("", err), cloud.Wrap("delete secret "+boot.secret, left))
+			err = fleet.JoinErrors(cloud.Wrap("", err), left)
 		}
 	}
 	return err
@@ -84,7 +84,7 @@ func (p *Provider) run(ctx context.Context, o snapshot.Owner, v *view, spec *api
 	var tried []string
 	for _, s := range subnets {
 		p.o.Log.InfoContext(ctx, "requesting an instance", "machine", string(r.Name), "type", spec.InstanceType, "zone", s.Zone, "subnet", s.ID)
-		err := v.runIn(ctx, spec, r, op, form, s)
+		_, err := v.runIn(ctx, cloud.Join(form, v.interfaceIn(spec, form, s)), op, r.Origin, s.ID, v.formerOf(r.Name))
 		kind := cloud.Kind(err)
 		switch {
 		case err == nil:
@@ -112,25 +112,20 @@ func (p *Provider) run(ctx context.Context, o snapshot.Owner, v *view, spec *api
 	return &fleet.Error{Kind: kind, Err: fmt.Errorf("%w (tried %s; ask for another instanceType, or for more zones)", refused, strings.Join(tried, ", "))}
 }
 
-// runIn asks for the instance in a subnet. What the token gives may be a former machine that ended: then
-// another token asks for this one.
-func (v *view) runIn(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID, form url.Values, s cloud.Subnet) error {
-	former := v.formerOf(r.Name)
+// runIn asks for the instance in a subnet. What the token gives may be a former one that ended: then another token asks for
+// this one.
+func (v *view) runIn(ctx context.Context, form url.Values, op fleet.OperationID, origin fleet.Origin, subnet string, former []string) (cloud.Instance, error) {
 	const most = 3
 	for range most {
-		in := cloud.Join(form, v.interfaceIn(spec, form, s), url.Values{"ClientToken": {clientToken(op, r.Origin, s.ID, former)}})
-		made, err := v.place.Run(ctx, in)
-		if err != nil {
-			return err
-		}
-		if made.State != "terminated" && made.State != "shutting-down" {
-			return nil
+		made, err := v.place.Run(ctx, cloud.Join(form, url.Values{"ClientToken": {clientToken(op, origin, subnet, former)}}))
+		if err != nil || !made.Ending() {
+			return made, err
 		}
 		former = append(former, made.ID)
 		slices.Sort(former)
 		former = slices.Compact(former)
 	}
-	return fleet.Errorf(fleet.Unavailable, "run instance", "AWS answers with instances that ended")
+	return cloud.Instance{}, fleet.Errorf(fleet.Unavailable, "run instance", "AWS answers with instances that ended")
 }
 
 // formerOf returns the ids of instances that were machines of that name and ended.

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -25,6 +26,55 @@ func (v *view) decide() *steps.Decision {
 	v.endpoint(d, n, groups)
 	v.decideBucket(d)
 	v.decideTags(d)
+	return d
+}
+
+// deniedFor is how long a step that AWS denied is not taken again, and untold how long a denial is known.
+const (
+	deniedFor = 10 * time.Minute
+	untold    = time.Hour
+)
+
+// A denied is a step of a cluster that AWS denied.
+type denied struct {
+	owner snapshot.Owner
+	what  string
+}
+
+// A denial is why, and when.
+type denial struct {
+	err error
+	at  time.Time
+}
+
+// spared returns d with denials in the place of the steps that AWS denied before and that machines do without, such as those
+// of a setting for which the policy of a former version has no rights. With again it has those whose turn it is.
+func (v *view) spared(d *steps.Decision, again bool) *steps.Decision {
+	if !v.started() {
+		return d
+	}
+	var left []steps.Step
+	for _, s := range d.Steps {
+		k, do := denied{v.owner, s.What}, s.Do
+		was, known := v.p.denied.Of(k)
+		switch {
+		case s.Essential || s.Upkeep:
+		case known && was.at.Before(v.looked) && !(again && v.looked.Sub(was.at) >= deniedFor):
+			d.Faults = append(d.Faults, was.err)
+			continue
+		default:
+			s.Do = func(ctx context.Context) error {
+				err := do(ctx)
+				v.p.denied.ForgetIf(func(o denied, was denial) bool { return o == k || time.Since(was.at) >= untold })
+				if cloud.Kind(err) == fleet.Unauthorized {
+					v.p.denied.Note(k, denial{cloud.Wrap(s.What, err), time.Now()})
+				}
+				return err
+			}
+		}
+		left = append(left, s)
+	}
+	d.Steps = left
 	return d
 }
 
@@ -66,7 +116,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, cloud.WrapLook(op, err)
 	}
-	d := v.decide()
+	d := v.spared(v.decide(), false)
 	exists := v.exists() || len(v.instances) > 0 || slices.ContainsFunc(v.secrets, v.hasToGo)
 	out := fleet.Infrastructure{
 		Exists: exists, Machines: v.machines(), Failures: v.failures(),
@@ -92,7 +142,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		return cloud.WrapLook(op, err)
 	}
 	defer v.changed()
-	errs := steps.Ensure(ctx, v.decide, v.cleaning, cloud.Wrap)
+	errs := steps.Ensure(ctx, func() *steps.Decision { return v.spared(v.decide(), true) }, v.cleaning, cloud.Wrap)
 	return cloud.Wrap(op, fleet.JoinErrors(errs...))
 }
 

@@ -106,6 +106,9 @@ func (v *view) decideDeletion() *steps.Decision {
 	}
 	v.deleteNetwork(d)
 	v.deleteBucket(d)
+	if v.noBucket != nil {
+		d.Wait("what is in the bucket stays: " + v.noBucket.Error())
+	}
 	return d
 }
 

@@ -22,6 +22,9 @@ const (
 	nodePortFirst, nodePortLast = 30000, 32767
 )
 
+// defaultGroup is the name of the security group that AWS gives a VPC.
+const defaultGroup = "default"
+
 // apiRule describes the rules that let in clients of API servers.
 const apiRule = "Kubernetes API"
 
@@ -43,6 +46,7 @@ func (v *view) groupRoles() []string {
 // decideGroups decides about security groups, and returns their ids by role, of those that are there.
 func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 	ids := make(map[string]string)
+	v.shut = false
 	var mine []int
 	for _, role := range v.groupRoles() {
 		if id := v.spec.Network.SecurityGroupOverrides[role]; id != "" {
@@ -87,6 +91,44 @@ func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 	return ids
 }
 
+// lookAtDefaultGroup finds the security group that AWS gives a VPC.
+func (v *view) lookAtDefaultGroup(ctx context.Context) error {
+	if !v.spec.Network.VPC.EmptyRoutesDefaultVPCSecurityGroup || len(v.vpcs) == 0 || v.c.Delete {
+		return nil
+	}
+	found, err := v.place.Groups(ctx, "vpc-id", v.vpcs[0].ID, "group-name", defaultGroup)
+	if len(found) > 0 {
+		v.open = &found[0]
+	}
+	return err
+}
+
+// emptyDefaultGroup decides about the rules of that group.
+func (v *view) emptyDefaultGroup(d *steps.Decision) {
+	g := v.open
+	if g == nil {
+		return
+	}
+	if len(g.Rules) > 0 {
+		d.Add(steps.Step{What: "have the default security group of " + g.VPC + " let in nothing", Do: func(ctx context.Context) error {
+			err := v.place.Revoke(ctx, g.ID, g.Rules...)
+			if err == nil {
+				g.Rules = nil
+			}
+			return err
+		}})
+	}
+	if len(g.Out) > 0 {
+		d.Add(steps.Step{What: "have the default security group of " + g.VPC + " let out nothing", Do: func(ctx context.Context) error {
+			err := v.place.RevokeOut(ctx, g.ID, g.Out...)
+			if err == nil {
+				g.Out = nil
+			}
+			return err
+		}})
+	}
+}
+
 func (v *view) groupName(role string) string {
 	return v.c.Key.Name + "-" + role + "-" + digest(string(v.owner.Fleet), v.owner.Cluster.String())[:8]
 }
@@ -103,6 +145,7 @@ func (v *view) decideRules(d *steps.Decision, i int, role string, want []cloud.R
 	has := func(list []cloud.Rule, r cloud.Rule) bool { return slices.ContainsFunc(list, r.Same) }
 	missing := slices.DeleteFunc(slices.Clone(want), func(r cloud.Rule) bool { return has(g.Rules, r) })
 	if len(missing) > 0 {
+		v.shut = v.shut || role == api.ControlPlaneRole
 		d.Add(steps.Step{What: "add to security group " + role + ": " + describe(missing), Essential: !v.started(), Do: func(ctx context.Context) error {
 			err := v.place.Authorize(ctx, g.ID, missing...)
 			if err == nil {
@@ -201,7 +244,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		for _, p := range v.c.ControlPlane.Ports {
 			add("tcp", int64(p), int64(p), otherRule, balancer, control, node)
 		}
-		if v.makesBalancer() && slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) {
+		if v.makesBalancer() && (slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) || v.preserves()) {
 			for _, r := range v.rules(api.APIServerRole, n, ids, nil) {
 				if r.Description != otherRule {
 					r.From, r.To = int64(v.targetPort()), int64(v.targetPort())

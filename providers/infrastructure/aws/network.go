@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -155,6 +156,9 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		return v.seenNetwork()
 	}
 	n := network{vpc: vpc.ID, cidr: vpc.CIDR}
+	if !v.ranges(d, vpc) {
+		return n
+	}
 	if !v.used(vpc.ID) && !v.named {
 		d.Add(steps.Step{What: "have VPC " + vpc.ID + " name its instances", Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.NameHosts(ctx, vpc.ID)
@@ -163,9 +167,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		}})
 		return network{}
 	}
-	if !v.ranges(d, vpc) {
-		return n
-	}
+	v.emptyDefaultGroup(d)
 	gateway := v.gateway(d, vpc.ID)
 	layout := v.layout()
 	nats := make(map[string]string) // by zone
@@ -221,7 +223,7 @@ func (v *view) ranges(d *steps.Decision, vpc cloud.VPC) bool {
 	all := true
 	for _, b := range v.spec.Network.VPC.SecondaryCIDRBlocks {
 		cidr := b.IPv4CIDRBlock
-		switch state := vpc.Range(cidr); {
+		switch state, why := vpc.Range(cidr); {
 		case state == "associated" || v.marked[vpc.ID+cidr]:
 		case state == "" || state == "disassociated":
 			all = false
@@ -230,6 +232,9 @@ func (v *view) ranges(d *steps.Decision, vpc cloud.VPC) bool {
 				v.marked[vpc.ID+cidr] = err == nil
 				return err
 			}})
+		case state == "failed":
+			all = false
+			v.faultBefore(d, fleet.Errorf(fleet.Exhausted, "add range "+cidr+" to "+vpc.ID, "AWS could not: %s (remove the range from the VPC: then it is added again; or name another one)", cmp.Or(why, "it gives no reason")))
 		default:
 			all = false
 			v.waitBefore(d, "range "+cidr+" of "+vpc.ID+" is "+state)

@@ -100,10 +100,7 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	for _, x := range s.Secrets.All {
 		add("secret", x.ID, x.Name, x.Tags, func(ctx context.Context) error { return at.Drop(ctx, x) })
 	}
-	parameters, err := parametersOf(ctx, at, id)
-	if err != nil {
-		return nil, err
-	}
+	parameters, unlisted := parametersOf(ctx, at, id, clusters)
 	for _, x := range parameters {
 		add("parameter", x.Name, x.Name, x.Tags, func(ctx context.Context) error { return at.Drop(ctx, x) })
 	}
@@ -150,15 +147,16 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	err = managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
 	})
-	return out, err
+	return out, fleet.JoinErrors(unlisted, err)
 }
 
 // parametersOf returns the user data of machines of a fleet that is in parameters of SSM, with tags that follow from the names.
-// Credentials that may list none keep none.
-func parametersOf(ctx context.Context, at *cloud.Place, id fleet.ID) ([]cloud.Secret, error) {
+// Credentials that may list none keep none, unless clusters in Git have some.
+func parametersOf(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet.Cluster) ([]cloud.Secret, error) {
 	path := pathOf(id)
 	all, err := at.Stored(ctx, cloud.ParameterStore, path)
-	if fleet.KindOf(cloud.WrapLook("list parameters", err)) == fleet.Unauthorized {
+	err = cloud.WrapLook("list parameters", err)
+	if fleet.KindOf(err) == fleet.Unauthorized && !slices.ContainsFunc(clusters, usesParameters) {
 		return nil, nil
 	}
 	for i := range all {

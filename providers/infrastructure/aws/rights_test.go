@@ -204,7 +204,7 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		return taken, told
 	}
 	synctest.Test(t, func(t *testing.T) {
-		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
+		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
 		c := slowly()
 		c.AddPool("machines", "10.20.0.0")
 		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, c)

@@ -152,7 +152,18 @@ func TestBucketOfOthers(t *testing.T) {
 		if got.Ready || !strings.Contains(got.Message, "read s3Bucket user-data") || !strings.Contains(got.Message, "name another bucket") {
 			w.Errorf("ready %t: %q", got.Ready, got.Message)
 		}
-		w.dismantle()
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", clusterSpec)
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", bucketSpec)
+		w.cluster.Workers[0].Infrastructure = object(w, "AWSMachineTemplate", "nodes", ignitionSpec)
+		time.Sleep(2 * tick)
+		wantKind(w, "CreateMachine", w.createWith("m-1", w.cluster.Workers[0], "ignition", large), fleet.Unauthorized, "name another bucket")
+		w.cluster.Delete = true
+		if got := w.observe(); !strings.Contains(got.Message, "what is in the bucket stays: cannot read s3Bucket user-data") {
+			w.Errorf("the deletion says %q", got.Message)
+		}
+		w.dismantle("m-0")
 	})
 }
 
@@ -366,6 +377,129 @@ func TestParametersAgain(t *testing.T) {
 		}
 		if all := w.cloud.Things(awstest.Parameters); len(all) != 1 || all[0].Attr["value"] == before {
 			w.Errorf("parameters %+v", all)
+		}
+	})
+}
+
+// TestUnlistedStore: that a store may not be listed is told, and the cluster goes on. It is not deleted before what is in
+// there can be.
+func TestUnlistedStore(t *testing.T) {
+	for action, specs := range map[string][3]string{
+		"DescribeParameters": {clusterSpec, parameterSpec, "cloud-config"}, "ListBucket": {bucketSpec, ignitionSpec, "ignition"},
+	} {
+		t.Run(action, func(t *testing.T) {
+			inBubble(t, specs[0], specs[1], func(w *world) {
+				w.cloud.AddBucket("user-data", false)
+				w.settle()
+				if err := w.createWith("m-0", w.cluster.Workers[0], specs[2], `{"ignition":{"version":"3.4.0"}}`); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(settle)
+				w.cloud.Deny(action, true)
+				if got := w.observe(); !got.Ready || len(got.Machines) != 1 || !strings.Contains(strings.Join(got.Drift, "\n"), ":"+action+" in the policy") {
+					w.Errorf("ready %t, machines %v, drift %q", got.Ready, got.Machines, got.Drift)
+				}
+				w.cluster.Delete = true
+				time.Sleep(2 * tick)
+				_, err := w.provider.Observe(w.Context(), &w.cluster)
+				wantKind(w, "Observe", err, fleet.Unauthorized, ":"+action+" in the policy")
+				w.cloud.Deny(action, false)
+				w.dismantle("m-0")
+			})
+		})
+	}
+}
+
+// TestObjectsThatStay: the bucket of a cluster stays with objects that may stay and cannot be deleted, and is no reason to
+// wait.
+func TestObjectsThatStay(t *testing.T) {
+	inBubble(t, strings.Replace(bucketSpec, "{name", "{bestEffortDeleteObjects: true, name", 1), ignitionSpec, func(w *world) {
+		w.settle()
+		if err := w.createWith("m-0", w.cluster.Workers[0], "ignition", large); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		w.cloud.Deny("DeleteObject", true)
+		w.dismantle("m-0")
+		if left := w.cloud.Contents(); len(left) != 2 || w.count(awstest.Buckets) != 1 || w.count(awstest.Objects) != 1 {
+			w.Errorf("left over: %q", left)
+		}
+	})
+}
+
+// TestOrphansWithoutParameters: orphans are listed though parameters cannot be. That is told, unless the agent has no right
+// to list any and no cluster keeps user data there.
+func TestOrphansWithoutParameters(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		other := w.cluster
+		other.Key.Name = "another"
+		orphans := func() error {
+			time.Sleep(2 * tick)
+			lost, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other})
+			if len(lost) < 10 {
+				w.Errorf("orphans are %v", lost)
+			}
+			return err
+		}
+		end := w.cloud.Inject(awstest.Fault{Action: "DescribeParameters", Status: http.StatusInternalServerError, Code: "InternalServerError"})
+		wantKind(w, "without an answer", orphans(), fleet.Unavailable, "list parameters")
+		end()
+		w.cloud.Deny("DescribeParameters", true)
+		if err := orphans(); err != nil {
+			w.Error(err)
+		}
+		other.Workers[0].Infrastructure = object(w, "AWSMachineTemplate", "nodes", parameterSpec)
+		wantKind(w, "beside a cluster with parameters", orphans(), fleet.Unauthorized, "allow ssm:DescribeParameters in the policy")
+	})
+}
+
+// TestIgnitionVersions: user data that leads to a configuration is in the form of its version.
+func TestIgnitionVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"2.3.0": `{"ignition":{"config":{"append":[{"source":"s3://`, "3.0.0": `{"ignition":{"config":{"merge":[{"source":"s3://`,
+	} {
+		content := `{"ignition":{"version":"` + version + `"}}`
+		inBubble(t, bucketSpec, `{instanceType: m6i.large, iamInstanceProfile: nodes, sshKeyName: ops, ignition: {}}`, func(w *world) {
+			w.settle()
+			if err := w.createWith("m-0", w.cluster.Workers[0], "ignition", content); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(settle)
+			if got := w.userDataOf("m-0"); !strings.HasPrefix(got, want) {
+				w.Errorf("user data is %s", got)
+			}
+			w.cluster.Workers[0].Infrastructure = object(w, "AWSMachineTemplate", "nodes", ignitionSpec)
+			wantKind(w, version+" with a proxy", w.createWith("m-1", w.cluster.Workers[0], "ignition", content), fleet.Invalid, "need 3.1 or newer")
+		})
+	}
+}
+
+// TestBucketThatGoes: a bucket is deleted after what is in it for machines that are gone.
+func TestBucketThatGoes(t *testing.T) {
+	inBubble(t, bucketSpec, ignitionSpec, func(w *world) {
+		w.settle()
+		w.cloud.AddObject("user-data", "fairlead/fleet-a/prod/eu-1/node/m-0/0")
+		w.dismantle()
+		if n := w.asked("DeleteBucket"); n != 1 {
+			w.Errorf("its deletion was asked for %d times", n)
+		}
+	})
+}
+
+// TestRefusedMachineLeavesNothing: what was stored for a machine that is refused goes, however many parts it has.
+func TestRefusedMachineLeavesNothing(t *testing.T) {
+	content := "#cloud-config\n"
+	for n := range 3000 { // which no compression makes small
+		content += "# " + base64.StdEncoding.EncodeToString([]byte{byte(n * 7), byte(n * n), byte(n >> 3), byte(n * 13), byte(n >> 5)}) + "\n"
+	}
+	inBubble(t, clusterSpec, parameterSpec, func(w *world) {
+		w.settle()
+		parts := 0
+		w.cloud.Inject(awstest.Fault{Action: "RunInstances", Status: http.StatusBadRequest, Code: "InvalidParameterValue", Do: func(awstest.Call) { parts = w.count(awstest.Parameters) }})
+		wantKind(w, "CreateMachine", w.createWith("m-0", w.cluster.Workers[0], "cloud-config", content), fleet.Invalid)
+		if n := w.count(awstest.Parameters); parts < 2 || n > 0 {
+			w.Errorf("%d parameters of %d are left", n, parts)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func (v *view) markedInstances() []marked {
 	}
 	for _, i := range v.instances {
 		tags, ok := own[i.Tags[fleet.TagPool]]
-		if !ok || isCopied(i) || i.State != "running" {
+		if !ok || isCopied(i) {
 			continue
 		}
 		lack := lacks(v.spec.AdditionalTags, i.Tags)

@@ -197,14 +197,11 @@ func (v *view) dropSecrets(ctx context.Context, name fleet.MachineName) error {
 
 // dropStored deletes what was just stored for a machine that is not made.
 func (v *view) dropStored(ctx context.Context, boot bootstrap) error {
-	if boot.store != cloud.ParameterStore {
-		return v.drop(ctx, cloud.Secret{Store: boot.store, ID: boot.secret, Name: boot.secret})
+	var errs []error
+	for _, s := range cloud.Kept(boot.store, boot.secret, boot.stored) { // no listing shows it yet
+		errs = append(errs, cloud.Wrap("delete secret "+s.Name, v.drop(ctx, s)))
 	}
-	parts, err := v.place.Stored(ctx, boot.store, boot.secret)
-	for _, s := range parts {
-		err = fleet.JoinErrors(err, cloud.Wrap("delete parameter "+s.Name, v.drop(ctx, s)))
-	}
-	return err
+	return fleet.JoinErrors(errs...)
 }
 
 // hasToGo reports whether what is stored may not stay: with bestEffortDeleteObjects, an object may.
@@ -222,6 +219,14 @@ func (v *view) drop(ctx context.Context, s cloud.Secret) error {
 	return err
 }
 
+// usesParameters reports whether templates keep user data in parameters of SSM.
+func usesParameters(c *fleet.Cluster) bool {
+	return slices.ContainsFunc(c.Pools(), func(p fleet.Pool) bool {
+		spec, err := api.ReadMachine(p.Infrastructure)
+		return err == nil && spec.CloudInit.SecureSecretsBackend == string(cloud.ParameterStore)
+	})
+}
+
 // lookAtStores finds what is stored for machines elsewhere than in Secrets Manager: where templates say, and where instances
 // that are there have it.
 func (v *view) lookAtStores(ctx context.Context) error {
@@ -229,10 +234,8 @@ func (v *view) lookAtStores(ctx context.Context) error {
 	if v.spec.S3Bucket != nil {
 		stores = append(stores, cloud.BucketStore(v.spec.S3Bucket.Name))
 	}
-	for _, p := range v.c.Pools() {
-		if spec, err := api.ReadMachine(p.Infrastructure); err == nil && spec.CloudInit.SecureSecretsBackend == string(cloud.ParameterStore) {
-			stores = append(stores, cloud.ParameterStore)
-		}
+	if usesParameters(v.c) {
+		stores = append(stores, cloud.ParameterStore)
 	}
 	for _, i := range slices.Concat(v.instances, v.ended) {
 		if s := i.Tags[storeTag]; s != "" {

@@ -50,11 +50,15 @@ type view struct {
 	unlisted   []error                      // why what is stored in a store is not known
 	unread     map[string]error             // why attributes are not known
 	marked     map[string]bool              // ids of what got its tags just now
+	shut       bool                         // the security group of servers lacks rules
+	looked     time.Time                    // when the look began
 	named      bool                         // this process had the VPC give its instances names
 
 	bucket   *cloud.Bucket // for machines of Ignition; nil: it is not there
 	noBucket error         // why it cannot be read
 	roles    string        // how ARNs of roles of the account begin
+
+	open *cloud.Group // the default security group of a VPC that was made, if it is to have no rules
 
 	interfaces []cloud.Interface // of a VPC that is to go
 	strays     []cloud.Group     // security groups in it that are not of the cluster
@@ -83,11 +87,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*cloud.Place{place})
+	looked := time.Now()
 	s, err := place.Snapshot(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name, marked: make(map[string]bool)}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name, marked: make(map[string]bool), looked: looked}
 	v.sort()
 	if v.zones, err = place.KnownZones(ctx); err != nil {
 		return nil, err
@@ -96,6 +101,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	if err := v.lookAtBucket(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtDefaultGroup(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.lookAtStores(ctx); err != nil {
@@ -134,6 +142,7 @@ func (v *view) sort() {
 		switch {
 		case i.Ended():
 			v.ended = append(v.ended, i)
+		case i.Tags[partTag] == bastionPart && isCopied(i): // people's
 		case i.Tags[partTag] == bastionPart:
 			v.bastions = append(v.bastions, i)
 		default:
@@ -249,7 +258,7 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 			return err
 		}
 		for _, g := range all {
-			if g.Name != "default" && !slices.ContainsFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }) {
+			if g.Name != defaultGroup && !slices.ContainsFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }) {
 				v.strays = append(v.strays, g)
 			}
 		}

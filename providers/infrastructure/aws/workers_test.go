@@ -200,6 +200,23 @@ func TestWorkersThatCannotJoin(t *testing.T) {
 			wantKind(t, "a machine", w.provider.CreateMachine(w.Context(), "op", r), fleet.Conflict)
 		})
 	})
+	t.Run("while the control plane goes", func(t *testing.T) {
+		inCluster(t, workerPlane, groupSpec, func(w *managedWorld) {
+			w.cluster.KeptPools = nil
+			w.rest()
+			w.employ(workerSpec, 1)
+			seen, err := w.plane.Observe(w.Context(), &w.cluster, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.cloud.Edit(w.cloud.Things(awstest.ManagedClusters)[0].ID, func(k *awstest.Thing) { k.Attr["status"] = "DELETING" })
+			r := providers.MachineRequest{Cluster: w.cluster.ServedAt(seen.State.Endpoint), Pool: w.cluster.Workers[0], Name: "m-0", UserData: providers.UserData{Format: "nodeadm"}}
+			wantKind(t, "a machine", w.provider.CreateMachine(w.Context(), "op", r), fleet.Conflict)
+			if w.employed() > 0 {
+				t.Error("it is made")
+			}
+		})
+	})
 	t.Run("an image of EKS elsewhere", func(t *testing.T) {
 		inBubble(t, clusterSpec, workerSpec, func(w *world) {
 			w.settle()

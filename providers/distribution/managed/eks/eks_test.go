@@ -198,7 +198,7 @@ func TestIncomplete(t *testing.T) {
 	} {
 		in := input(pool(t, `{}`))
 		without(&in)
-		if _, err := (eks.Distribution{}).UserData(in); fleet.KindOf(err) != fleet.Unknown {
+		if _, err := (eks.Distribution{}).UserData(in); err == nil || fleet.KindOf(err) != fleet.Unknown {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}

@@ -2,20 +2,19 @@ package api
 
 // What is refused, and what to do about it, begins with these.
 const (
-	writtenBack = "written by the controller of Cluster API, not a setting"
-	noIPv6      = "VPCs of IPv6 are not supported yet: leave it out, and the cluster has IPv4"
-	onlyIPv4    = "ipv4, the default: VPCs of IPv6 are not supported yet"
+	writtenBack  = "written by the controller of Cluster API, not a setting"
+	noIPv6       = "VPCs of IPv6 are not supported yet: leave it out, and the cluster has IPv4"
+	emptiedGroup = "of a VPC that is made; rules that were removed stay so"
+	onlyIPv4     = "ipv4, the default: VPCs of IPv6 are not supported yet"
 )
 
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
 	out := map[string]string{
-		at + "network.vpc.ipv6":                               noIPv6,
-		at + "network.vpc.carrierGatewayId":                   "wavelength zones are not supported: leave it out",
-		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup": "the default security group is left as AWS makes it, and no machine has it: leave it out",
-		at + "network.subnets.ipv6CidrBlock":                  noIPv6,
-		at + "network.subnets.isIpv6":                         noIPv6,
-		at + "network.subnets.parentZoneName":                 "local and wavelength zones are not supported: leave it out",
+		at + "network.vpc.ipv6":               noIPv6,
+		at + "network.subnets.ipv6CidrBlock":  noIPv6,
+		at + "network.subnets.isIpv6":         noIPv6,
+		at + "network.subnets.parentZoneName": "local and wavelength zones are not supported: leave it out",
 	}
 	return out
 }
@@ -31,6 +30,7 @@ func limitedOfCluster(at string) map[string]string {
 		at + "secondaryControlPlaneLoadBalancer.scheme":                                "internal, the default here",
 		at + "controlPlaneLoadBalancer.loadBalancerType":                               "nlb, classic and disabled: elb and alb take no TCP",
 		at + "network.subnets.zoneType":                                                "availability-zone: local and wavelength zones are not supported",
+		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup":                          emptiedGroup,
 		at + "network.vpc.privateDnsHostnameTypeOnLaunch":                              "what machines get whose template has no privateDnsName.hostnameType; subnets are not changed",
 	}
 }
@@ -46,6 +46,7 @@ func unusedOfCluster(at string) map[string]string {
 		at + "network.subnets.natGatewayId":                          writtenBack,
 		at + "network.subnets.routeTableId":                          writtenBack,
 		at + "network.vpc.internetGatewayId":                         writtenBack,
+		at + "network.vpc.carrierGatewayId":                          writtenBack + "; wavelength zones are not supported",
 	}
 }
 

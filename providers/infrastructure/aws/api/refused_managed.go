@@ -44,11 +44,12 @@ func limitedOfManagedControlPlane() map[string]string {
 	const own = "of machines of MachineDeployments: node groups have what their AWSManagedMachinePool says"
 	return map[string]string{
 		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
-		"spec.addons.version":           "one that EKS has for the minor version of Kubernetes",
-		"spec.version":                  "the minor version; AWS decides about patches",
-		"spec.tokenMethod":              "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
-		"spec.roleName":                 "a role that exists; by default that of clusterawsadm, " + ServiceRole,
-		"spec.network.subnets.zoneType": limitedOfCluster("spec.")["spec.network.subnets.zoneType"],
+		"spec.addons.version": "one that EKS has for the minor version of Kubernetes",
+		"spec.version":        "the minor version; AWS decides about patches",
+		"spec.tokenMethod":    "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
+		"spec.roleName":       "a role that exists; by default that of clusterawsadm, " + ServiceRole,
+		"spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup": emptiedGroup,
+		"spec.network.subnets.zoneType":                       limitedOfCluster("spec.")["spec.network.subnets.zoneType"],
 	}
 }
 
@@ -57,8 +58,8 @@ func unusedOfManagedControlPlane() map[string]string {
 	out := map[string]string{
 		"spec.partition": "the region says which partition it is",
 	}
-	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId"} {
-		out["spec.network."+name] = writtenBack
+	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId", "vpc.carrierGatewayId"} {
+		out["spec.network."+name] = unusedOfCluster("spec.")["spec.network."+name]
 	}
 	return out
 }

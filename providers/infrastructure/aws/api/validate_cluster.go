@@ -197,6 +197,7 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	}
 	objects.Unique(v, at.Child("secondaryCidrBlocks"), n.SecondaryCIDRBlocks, "ipv4CidrBlock", func(b VPCCIDRBlock) string { return b.IPv4CIDRBlock })
 	v.Forbidden(at.Child("secondaryCidrBlocks"), n.ID != "" && len(n.SecondaryCIDRBlocks) > 0, made)
+	v.Forbidden(at.Child("emptyRoutesDefaultVPCSecurityGroup"), n.ID != "" && n.EmptyRoutesDefaultVPCSecurityGroup, made)
 	v.Forbidden(at.Child("elasticIpPool"), n.ID != "" && n.ElasticIPPool != nil, made)
 	if p := n.ElasticIPPool; p != nil && n.ID == "" {
 		v.id(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, "ipv4pool-ec2-")

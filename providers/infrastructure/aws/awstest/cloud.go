@@ -99,7 +99,14 @@ func (t *Thing) clone() Thing {
 }
 
 // A token is what a client token made, and a digest of the request.
-type token struct{ instance, request string }
+type token struct {
+	made    *Thing
+	request string
+}
+
+// tokenFor is how long a token of an instance is remembered, also once that is not listed any more.
+// Source: EC2 API reference, "Ensuring idempotency".
+const tokenFor = 24 * time.Hour
 
 // An answered is a request to EKS with a token, and its answer.
 type answered struct {
@@ -336,6 +343,18 @@ func (c *Cloud) Remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.things, id)
+}
+
+// DefaultGroup returns the default security group of a VPC.
+func (c *Cloud) DefaultGroup(vpc string) Thing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.all(Groups) {
+		if g.Attr["vpcId"] == vpc && g.Attr["default"] != "" {
+			return g.clone()
+		}
+	}
+	return Thing{}
 }
 
 // AddInstance adds an instance of somebody else.

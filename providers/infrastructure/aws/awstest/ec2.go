@@ -58,7 +58,8 @@ func (c *Cloud) ec2() map[string]action {
 		"DescribeSecurityGroups":        c.describe(listing{Groups, "GroupId", "InvalidGroup.NotFound", "securityGroupInfo", shownGroup}),
 		"CreateSecurityGroup":           c.createGroup,
 		"AuthorizeSecurityGroupIngress": c.authorize,
-		"RevokeSecurityGroupIngress":    c.revoke,
+		"RevokeSecurityGroupIngress":    c.revoke("rules"),
+		"RevokeSecurityGroupEgress":     c.revoke("egress"),
 		"DeleteSecurityGroup":           c.deleteGroup,
 
 		"DescribeNetworkInterfaces":     c.describe(listing{Interfaces, "NetworkInterfaceId", "InvalidNetworkInterfaceID.NotFound", "networkInterfaceSet", c.shownInterface}),

@@ -30,9 +30,9 @@ func permissions(r request) []string {
 // bare is a rule without its description.
 func bare(rule string) string { return rule[:strings.LastIndexByte(rule, 0)] }
 
-func shownGroup(t *Thing) []node {
+func shownRules(name string, all []string) node {
 	var rules [][]node
-	for _, rule := range t.Sets["rules"] {
+	for _, rule := range all {
 		p := strings.Split(rule, "\x00")
 		out := texts("ipProtocol", p[0], "fromPort", p[1], "toPort", p[2])
 		switch {
@@ -45,7 +45,11 @@ func shownGroup(t *Thing) []node {
 		}
 		rules = append(rules, out)
 	}
-	return append(texts("groupId", t.ID, "groupName", t.Attr["groupName"], "vpcId", t.Attr["vpcId"]), items("ipPermissions", "item", rules...), tagSet(t.Tags))
+	return items(name, "item", rules...)
+}
+
+func shownGroup(t *Thing) []node {
+	return append(texts("groupId", t.ID, "groupName", t.Attr["groupName"], "vpcId", t.Attr["vpcId"]), shownRules("ipPermissions", t.Sets["rules"]), shownRules("ipPermissionsEgress", t.Sets["egress"]), tagSet(t.Tags))
 }
 
 func (c *Cloud) createGroup(r request) (any, error) {
@@ -94,19 +98,22 @@ func (c *Cloud) authorize(r request) (any, error) {
 	return done, nil
 }
 
-func (c *Cloud) revoke(r request) (any, error) {
-	g, err := c.group(r)
-	if err != nil {
-		return nil, err
-	}
-	for _, rule := range permissions(r) {
-		i := slices.IndexFunc(g.Sets["rules"], func(o string) bool { return bare(o) == bare(rule) })
-		if i < 0 {
-			return nil, bad("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+// revoke returns an action that takes rules off a set.
+func (c *Cloud) revoke(set string) action {
+	return func(r request) (any, error) {
+		g, err := c.group(r)
+		if err != nil {
+			return nil, err
 		}
-		g.Sets["rules"] = slices.Delete(g.Sets["rules"], i, i+1)
+		for _, rule := range permissions(r) {
+			i := slices.IndexFunc(g.Sets[set], func(o string) bool { return bare(o) == bare(rule) })
+			if i < 0 {
+				return nil, bad("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+			}
+			g.Sets[set] = slices.Delete(g.Sets[set], i, i+1)
+		}
+		return done, nil
 	}
-	return done, nil
 }
 
 func (c *Cloud) deleteGroup(r request) (any, error) {

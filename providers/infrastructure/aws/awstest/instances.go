@@ -145,14 +145,11 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	key := zone + " " + r.Get("ClientToken")
 	sum := sha256.Sum256([]byte(r.Encode()))
 	digest := hex.EncodeToString(sum[:])
-	if made, ok := c.tokens[key]; ok && r.Get("ClientToken") != "" {
-		t := c.things[made.instance]
-		switch {
-		case made.request != digest:
+	if was, ok := c.tokens[key]; ok && r.Get("ClientToken") != "" && time.Since(was.made.Made) < tokenFor {
+		if was.request != digest {
 			return nil, bad("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
-		case t != nil:
-			return []node{text("reservationId", "r-"+t.ID), items("instancesSet", "item", c.shownInstance(t))}, nil
 		}
+		return []node{text("reservationId", "r-"+was.made.ID), items("instancesSet", "item", c.shownInstance(was.made))}, nil
 	}
 	switch {
 	case !slices.ContainsFunc(c.o.Zones, func(z string) bool { return c.offers(kind, z) }):
@@ -191,7 +188,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		t.Attr["ipAddress"], i.Attr["public"] = fmt.Sprintf("203.0.113.%d", c.n%250+1), "yes"
 	}
 	c.add(Volumes, map[string]string{"state": "in-use", "instanceId": t.ID, "zone": zone}, r.tags("volume"))
-	c.tokens[key] = token{t.ID, digest}
+	c.tokens[key] = token{t, digest}
 	return []node{text("reservationId", "r-"+t.ID), items("instancesSet", "item", c.shownInstance(t))}, nil
 }
 

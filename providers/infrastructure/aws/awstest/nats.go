@@ -56,10 +56,8 @@ func (c *Cloud) shownNAT(t *Thing) []node {
 func (c *Cloud) createNAT(r request) (any, error) {
 	s, a := c.get(Subnets, r.Get("SubnetId")), c.get(Addresses, r.Get("AllocationId"))
 	key := "nat " + r.Get("ClientToken")
-	if made, ok := c.tokens[key]; ok && r.Get("ClientToken") != "" {
-		if t := c.things[made.instance]; t != nil {
-			return []node{el("natGateway", c.shownNAT(t)...)}, nil
-		}
+	if was, ok := c.tokens[key]; ok && r.Get("ClientToken") != "" {
+		return []node{el("natGateway", c.shownNAT(was.made)...)}, nil
 	}
 	switch {
 	case s == nil:
@@ -74,7 +72,7 @@ func (c *Cloud) createNAT(r request) (any, error) {
 	c.add(Interfaces, map[string]string{
 		"vpcId": s.Attr["vpcId"], "subnetId": s.ID, "natGateway": t.ID, "description": "Interface for NAT Gateway " + t.ID, "public": "yes",
 	}, nil)
-	c.tokens[key] = token{instance: t.ID}
+	c.tokens[key] = token{made: t}
 	return []node{el("natGateway", c.shownNAT(t)...)}, nil
 }
 

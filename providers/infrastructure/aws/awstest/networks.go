@@ -10,6 +10,7 @@ import (
 func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 	v := c.add(VPCs, map[string]string{"cidrBlock": cidr, "state": "available"}, tags)
 	g := c.add(Groups, map[string]string{"vpcId": v.ID, "groupName": "default", "default": "true"}, nil)
+	g.Sets["rules"], g.Sets["egress"] = []string{"-1\x00\x00\x00" + g.ID + "\x00"}, []string{"-1\x00\x00\x000.0.0.0/0\x00"}
 	m := c.add(RouteTables, map[string]string{"vpcId": v.ID, "main": "true"}, nil)
 	g.seeded, m.seeded = true, true // AWS makes them, and takes them away with the VPC
 	return v
@@ -18,7 +19,11 @@ func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 func shownVPC(t *Thing) []node {
 	var ranges [][]node
 	for _, cidr := range append([]string{t.Attr["cidrBlock"]}, t.Sets["ranges"]...) {
-		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", text("state", "associated"))))
+		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", "associated")...)))
+	}
+	for _, other := range t.Sets["otherRanges"] { // and their states
+		cidr, state, _ := strings.Cut(other, " ")
+		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", state, "statusMessage", "The CIDR is in use by a peering")...)))
 	}
 	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), items("cidrBlockAssociationSet", "item", ranges...), tagSet(t.Tags))
 }

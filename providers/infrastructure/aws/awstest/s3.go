@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -151,7 +152,9 @@ func (c *Cloud) bucketPolicy(r request) (any, error) {
 	if b.Attr["policy"] == "" {
 		return nil, failure{http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist"}
 	}
-	return []byte(b.Attr["policy"]), nil
+	var out bytes.Buffer
+	err = json.Indent(&out, []byte(b.Attr["policy"]), "", "  ") // its text is not what was set
+	return out.Bytes(), err
 }
 
 // putBucketPolicy refuses roles that are not there: those called missing.

@@ -3,6 +3,7 @@ package cloud
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -44,5 +45,36 @@ func TestAnswersOfOthers(t *testing.T) {
 				t.Errorf("%s of %q: %v of kind %s", name, text, err, Kind(err))
 			}
 		}
+	}
+}
+
+// A counter counts requests, and answers with a text.
+type counter struct {
+	page200
+	forms []url.Values
+}
+
+func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(data))
+	c.forms = append(c.forms, form)
+	if err != nil {
+		return nil, err
+	}
+	return c.page200.RoundTrip(r)
+}
+
+// TestManyMarks: a request gives tags to no more things than EC2 takes.
+func TestManyMarks(t *testing.T) {
+	to := &counter{page200: "<CreateTagsResponse/>"}
+	c := newClient(to, credentials.NewStaticCredentialsProvider("a", "b", ""), "eu-central-1", "")
+	if err := c.Mark(t.Context(), make([]string, 501), Tags{"a": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(to.forms) != 2 || !to.forms[0].Has("ResourceId.500") || to.forms[1].Has("ResourceId.2") || to.forms[1].Get("Tag.1.Key") != "a" {
+		t.Errorf("%d requests", len(to.forms))
 	}
 }

@@ -75,8 +75,6 @@ func (p *Place) SetAttributes(ctx context.Context, id string, want map[string]st
 	err := p.setAttributes(ctx, id, want)
 	if err == nil {
 		p.attributes.Note(id, attributesAt{want, time.Now()})
-	} else {
-		p.attributes.Forget(id)
 	}
 	return err
 }

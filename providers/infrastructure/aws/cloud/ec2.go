@@ -14,21 +14,23 @@ type VPC struct {
 	ID     string `xml:"vpcId"`
 	CIDR   string `xml:"cidrBlock"`
 	Ranges []struct {
-		CIDR  string `xml:"cidrBlock"`
-		State string `xml:"cidrBlockState>state"` // associating, associated, failing, failed
+		CIDR    string `xml:"cidrBlock"`
+		State   string `xml:"cidrBlockState>state"` // associating, associated, disassociating, disassociated, failing, failed
+		Message string `xml:"cidrBlockState>statusMessage"`
 	} `xml:"cidrBlockAssociationSet>item"` // the first one, too
 	Set  tagSet `xml:"tagSet>item"`
 	Tags Tags   `xml:"-"`
 }
 
-// Range returns the state of a range; empty: the VPC does not have it.
-func (v *VPC) Range(cidr string) string {
+// Range returns the state of a range, and why it is so; empty: the VPC does not have it. What failed before counts only
+// alone.
+func (v *VPC) Range(cidr string) (state, why string) {
 	for _, r := range v.Ranges {
-		if r.CIDR == cidr {
-			return r.State
+		if r.CIDR == cidr && (state == "" || r.State != "failed" && r.State != "disassociated") {
+			state, why = r.State, r.Message
 		}
 	}
-	return ""
+	return state, why
 }
 
 // A Subnet is one of a VPC.

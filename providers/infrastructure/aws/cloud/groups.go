@@ -13,6 +13,7 @@ type Group struct {
 	Name  string
 	VPC   string
 	Rules []Rule
+	Out   []Rule // where it lets out to: a source is a destination
 	Tags  Tags
 }
 
@@ -81,6 +82,7 @@ type groups struct {
 		Name  string       `xml:"groupName"`
 		VPC   string       `xml:"vpcId"`
 		Rules []permission `xml:"ipPermissions>item"`
+		Out   []permission `xml:"ipPermissionsEgress>item"`
 		Set   tagSet       `xml:"tagSet>item"`
 	} `xml:"securityGroupInfo>item"`
 }
@@ -91,6 +93,9 @@ func (l *groups) items() []Group {
 		x := Group{ID: g.ID, Name: g.Name, VPC: g.VPC, Tags: g.Set.tags()}
 		for _, p := range g.Rules {
 			x.Rules = append(x.Rules, p.rules()...)
+		}
+		for _, p := range g.Out {
+			x.Out = append(x.Out, p.rules()...)
 		}
 		out = append(out, x)
 	}
@@ -165,12 +170,21 @@ func unless(err error, code string) error {
 
 // Revoke takes rules off a security group. Rules that are not there are no error.
 func (c *Client) Revoke(ctx context.Context, group string, rules ...Rule) error {
-	err := c.query(ctx, ec2, "RevokeSecurityGroupIngress", permissions(group, rules), nil)
+	return c.revoke(ctx, "RevokeSecurityGroupIngress", group, rules)
+}
+
+// RevokeOut is Revoke for rules of what it lets out.
+func (c *Client) RevokeOut(ctx context.Context, group string, rules ...Rule) error {
+	return c.revoke(ctx, "RevokeSecurityGroupEgress", group, rules)
+}
+
+func (c *Client) revoke(ctx context.Context, action, group string, rules []Rule) error {
+	err := c.query(ctx, ec2, action, permissions(group, rules), nil)
 	if !Is(err, "InvalidPermission.NotFound") || len(rules) == 1 {
 		return gone(err)
 	}
 	for _, r := range rules { // one that is missing fails all
-		if err := c.Revoke(ctx, group, r); err != nil {
+		if err := c.revoke(ctx, action, group, []Rule{r}); err != nil {
 			return err
 		}
 	}

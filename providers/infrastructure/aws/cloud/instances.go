@@ -27,6 +27,9 @@ type Instance struct {
 // Ended reports whether nothing but a listing is left of the instance.
 func (i *Instance) Ended() bool { return i.State == "terminated" }
 
+// Ending reports whether it ended, or is about to.
+func (i *Instance) Ending() bool { return i.Ended() || i.State == "shutting-down" }
+
 // InstancesOf returns those of instances that there are, by their ids.
 func (c *Client) InstancesOf(ctx context.Context, ids []string) ([]Instance, error) {
 	const most = 200 // values of a filter

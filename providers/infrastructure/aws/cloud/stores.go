@@ -138,13 +138,22 @@ func (c *Client) Keep(ctx context.Context, s Store, name, token string, content 
 // Source: AWS Systems Manager endpoints and quotas.
 const largestParameter = 4096
 
-// putParameters keeps a value in as many parameters as it needs: NAME/0 begins with their number and a space.
-func (c *Client) putParameters(ctx context.Context, name, value string, tags Tags) error {
+// parametersOf returns what is kept of a value in parameters: NAME/0 begins with their number and a space.
+func parametersOf(value string) []string {
 	const head = 4 // of the first one: two digits at most, and a space
 	parts := (len(value) + head + largestParameter - 1) / largestParameter
 	value = strconv.Itoa(parts) + " " + value
+	var out []string
 	for i := range parts {
-		in := map[string]any{"Name": fmt.Sprintf("/%s/%d", name, i), "Type": "SecureString", "Value": value[i*largestParameter : min(len(value), (i+1)*largestParameter)], "Tags": jsonTags(tags)}
+		out = append(out, value[i*largestParameter:min(len(value), (i+1)*largestParameter)])
+	}
+	return out
+}
+
+// putParameters keeps a value in as many parameters as it needs.
+func (c *Client) putParameters(ctx context.Context, name, value string, tags Tags) error {
+	for i, part := range parametersOf(value) {
+		in := map[string]any{"Name": fmt.Sprintf("/%s/%d", name, i), "Type": "SecureString", "Value": part, "Tags": jsonTags(tags)}
 		err := c.call(ctx, ssm, "PutParameter", in, nil)
 		if Is(err, "ParameterAlreadyExists") {
 			delete(in, "Tags") // which it has
@@ -156,6 +165,19 @@ func (c *Client) putParameters(ctx context.Context, name, value string, tags Tag
 		}
 	}
 	return nil
+}
+
+// Kept returns what Keep keeps of content.
+func Kept(s Store, name string, content []byte) []Secret {
+	if s != ParameterStore {
+		return []Secret{{Store: s, ID: name, Name: name}}
+	}
+	var out []Secret
+	for i := range parametersOf(base64.StdEncoding.EncodeToString(content)) {
+		part := fmt.Sprintf("%s/%d", name, i)
+		out = append(out, Secret{Store: s, ID: part, Name: part})
+	}
+	return out
 }
 
 // Drop deletes what is kept. A secret is deleted at once: its name would not be free for days otherwise.

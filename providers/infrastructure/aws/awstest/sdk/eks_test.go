@@ -244,6 +244,48 @@ func TestRequestsToEKS(t *testing.T) {
 			},
 			func(ctx context.Context) error { return place.UpgradeNodegroup(ctx, *k, *g, "1.34", "r") },
 		},
+		"ListAddons": {
+			func(ctx context.Context) error {
+				return errOf(x.ListAddons(ctx, &eks.ListAddonsInput{ClusterName: k, MaxResults: aws.Int32(100)}))
+			},
+			func(ctx context.Context) error { return errOf(place.Addons(ctx, *k)) },
+		},
+		"DescribeAddon": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: k, AddonName: g}))
+			},
+			func(ctx context.Context) error { return errOf(place.Addon(ctx, *k, *g)) },
+		},
+		"CreateAddon": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateAddon(ctx, &eks.CreateAddonInput{
+					ClusterName: k, AddonName: g, AddonVersion: aws.String("v1"), ConfigurationValues: aws.String("{}"), ResolveConflicts: "OVERWRITE", ServiceAccountRoleArn: aws.String(role), Tags: tags,
+				}))
+			},
+			func(ctx context.Context) error {
+				return place.CreateAddon(ctx, *k, cloud.AddonChange{Name: *g, Version: "v1", Configuration: aws.String("{}"), Conflicts: "OVERWRITE", Role: aws.String(role), Tags: tags})
+			},
+		},
+		"UpdateAddon": {
+			func(ctx context.Context) error {
+				return errOf(x.UpdateAddon(ctx, &eks.UpdateAddonInput{ClusterName: k, AddonName: g, AddonVersion: aws.String("v2"), ConfigurationValues: aws.String("{}"), ResolveConflicts: "PRESERVE", ServiceAccountRoleArn: aws.String("")}))
+			},
+			func(ctx context.Context) error {
+				return place.UpdateAddon(ctx, *k, *g, cloud.AddonChange{Version: "v2", Configuration: aws.String("{}"), Conflicts: "PRESERVE", Role: aws.String("")})
+			},
+		},
+		"DeleteAddon": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: k, AddonName: g, Preserve: true}))
+			},
+			func(ctx context.Context) error { return place.DeleteAddon(ctx, *k, *g, true) },
+		},
+		"DescribeAddonVersions": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeAddonVersions(ctx, &eks.DescribeAddonVersionsInput{AddonName: g, KubernetesVersion: aws.String("1.34")}))
+			},
+			func(ctx context.Context) error { return errOf(place.AddonVersions(ctx, *g, "1.34")) },
+		},
 		"DeleteNodegroup": {
 			func(ctx context.Context) error {
 				return errOf(x.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: k, NodegroupName: g}))
