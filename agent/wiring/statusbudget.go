@@ -27,7 +27,7 @@ func statusBudget(memory int64) git.Budget {
 		Tree: tree.Budget{
 			Files:     int(content >> 10), // one cluster takes more than a kilobyte
 			Bytes:     content,
-			FileBytes: max(16<<20, content/8), // fleet.yaml has a line for each cluster
+			FileBytes: max(16<<20, content/8), // fleet.yaml may name each cluster
 		},
 		Received: max(128<<20, content/2),
 		Objects:  max(1_000_000, int(content>>9)),

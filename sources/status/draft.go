@@ -145,7 +145,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	return d, n.notifications(d, b.told, now)
 }
 
-// mostLines is how many clusters fleet.yaml lists: what each commit writes again has a bound.
+// mostLines is how many clusters fleet.yaml lists: each commit writes it again.
 const mostLines = 1000
 
 // fleetFile returns fleet.yaml with d applied.

@@ -77,10 +77,15 @@ func (c choice) has(k fleet.Key) bool {
 // read returns whose status has to be read for what is chosen in part; nil: that of all clusters.
 // Only the status of a cluster says in which folder it is.
 func (c choice) read(part scope.Scope) func(fleet.Key) bool {
-	if len(c.names) == 0 && c.flags.namespace == "" || part != scope.All {
+	switch {
+	case part != scope.All:
 		return nil
+	case len(c.names) > 0: // of whatever namespace: from says whether there is such a cluster
+		return func(k fleet.Key) bool { return slices.ContainsFunc(c.names, func(n string) bool { return named(n, k) }) }
+	case c.flags.namespace != "":
+		return c.has
 	}
-	return c.has
+	return nil
 }
 
 // from returns what s says of the chosen clusters. The error names a cluster that s does not

@@ -74,7 +74,7 @@ code is 4 if the revision is rejected, and 5 after a timeout.`,
 		if err != nil {
 			return err
 		}
-		all := len(s.Clusters) + len(s.Unread)
+		all := len(s.Clusters) + len(s.Damaged) + len(s.Unread)
 		if s, err = chosen.from(s); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func watchStatus(cmd *cobra.Command, p selection, branch string, form output.For
 		return &usageError{errors.New("--wait and --watch are both set: use one of them")}
 	}
 	return p.keepShowing(cmd, branch, form, func(w io.Writer, s status.Status) error {
-		all := len(s.Clusters) + len(s.Unread)
+		all := len(s.Clusters) + len(s.Damaged) + len(s.Unread)
 		s, err := chosen.from(s)
 		if err != nil {
 			return err
