@@ -81,7 +81,9 @@ func (c choice) read(part scope.Scope) func(fleet.Key) bool {
 	case part != scope.All:
 		return nil
 	case len(c.names) > 0: // of whatever namespace: from says whether there is such a cluster
-		return func(k fleet.Key) bool { return slices.ContainsFunc(c.names, func(n string) bool { return named(n, k) }) }
+		return func(k fleet.Key) bool {
+			return slices.ContainsFunc(c.names, func(n string) bool { return named(n, k) })
+		}
 	case c.flags.namespace != "":
 		return c.has
 	}
