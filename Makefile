@@ -196,6 +196,10 @@ lab-vsphere-down: ## stop it; what was on it is lost
 lab-aws-up: ## start a double of AWS on a port of this machine; docs/contributing/lab-aws.md
 	go run ./test/lab/doubles/aws up
 
+.PHONY: test-aws-sdk
+test-aws-sdk: ## compare each request to AWS with that of its SDK, and drive the double with the SDK (a module of its own: minutes to compile)
+	go -C providers/infrastructure/aws/awstest/sdk test ./... -count=1
+
 .PHONY: lab-aws-down
 lab-aws-down: ## stop it; what was on it is lost
 	go run ./test/lab/doubles/aws down
