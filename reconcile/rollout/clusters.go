@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/benbjohnson/immutable"
 
@@ -11,8 +13,34 @@ import (
 // A clusterMap has clusters by key. It is a value: a copy shares all with the original, a change
 // of one leaves the other unchanged, and costs only the cluster that changed. The zero map
 // is empty.
+//
+// Most decisions concern few clusters of many that are at rest. What they look at is found without those.
 type clusterMap struct {
-	byKey *immutable.SortedMap[fleet.Key, *cluster] // nil: there is none
+	byKey     sortedClusters
+	notable   sortedClusters // those of byKey that are
+	providers map[string]int // how many clusters use each; it is replaced and never changed
+}
+
+type sortedClusters = *immutable.SortedMap[fleet.Key, *cluster] // nil: there is none
+
+// notable reports whether the cluster is something else than at rest at what Git has.
+func (c *cluster) notable() bool {
+	return c.behind || c.orphan || c.damaged != "" || c.next != nil || c.definition == nil
+}
+
+// providers returns the names of the infrastructure providers that the cluster uses, each once.
+func (c *cluster) providers() []string {
+	var names []string
+	if c.definition != nil {
+		names = c.definition.Providers()
+	}
+	if c.recorded != nil { // workers may be where Git no longer leads to
+		for _, g := range c.recorded.Residence.Guests {
+			names = append(names, g.Provider)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 type byKey struct{}
@@ -21,11 +49,22 @@ func (byKey) Compare(a, b fleet.Key) int { return a.Compare(b) }
 
 // newClusterMap returns the map of clusters.
 func newClusterMap(clusters map[fleet.Key]cluster) clusterMap {
-	b := immutable.NewSortedMapBuilder[fleet.Key, *cluster](byKey{})
+	return clusterMapOf(maps.All(clusters))
+}
+
+func clusterMapOf(clusters iter.Seq2[fleet.Key, cluster]) clusterMap {
+	all, notable := immutable.NewSortedMapBuilder[fleet.Key, *cluster](byKey{}), immutable.NewSortedMapBuilder[fleet.Key, *cluster](byKey{})
+	providers := make(map[string]int)
 	for k, c := range clusters {
-		b.Set(k, &c)
+		all.Set(k, &c)
+		if c.notable() {
+			notable.Set(k, &c)
+		}
+		for _, name := range c.providers() {
+			providers[name]++
+		}
 	}
-	return clusterMap{b.Map()}
+	return clusterMap{all.Map(), notable.Map(), providers}
 }
 
 // get returns cluster k, and whether it is known.
@@ -58,12 +97,17 @@ func (m clusterMap) all() iter.Seq2[fleet.Key, cluster] {
 }
 
 // seen is all without copies, for what only looks.
-func (m clusterMap) seen() iter.Seq2[fleet.Key, *cluster] {
+func (m clusterMap) seen() iter.Seq2[fleet.Key, *cluster] { return seen(m.byKey) }
+
+// seenNotable is seen of those that are notable.
+func (m clusterMap) seenNotable() iter.Seq2[fleet.Key, *cluster] { return seen(m.notable) }
+
+func seen(m sortedClusters) iter.Seq2[fleet.Key, *cluster] {
 	return func(yield func(fleet.Key, *cluster) bool) {
-		if m.byKey == nil {
+		if m == nil {
 			return
 		}
-		for i := m.byKey.Iterator(); !i.Done(); {
+		for i := m.Iterator(); !i.Done(); {
 			if k, c, _ := i.Next(); !yield(k, c) {
 				return
 			}
@@ -73,12 +117,13 @@ func (m clusterMap) seen() iter.Seq2[fleet.Key, *cluster] {
 
 // mapped returns m with f of each cluster in its place.
 func (m clusterMap) mapped(f func(fleet.Key, cluster) cluster) clusterMap {
-	b := immutable.NewSortedMapBuilder[fleet.Key, *cluster](byKey{})
-	for k, c := range m.all() {
-		c = f(k, c)
-		b.Set(k, &c)
-	}
-	return clusterMap{b.Map()}
+	return clusterMapOf(func(yield func(fleet.Key, cluster) bool) {
+		for k, c := range m.all() {
+			if !yield(k, f(k, c)) {
+				return
+			}
+		}
+	})
 }
 
 func (m clusterMap) len() int {
@@ -90,13 +135,43 @@ func (m clusterMap) len() int {
 
 func (m *clusterMap) put(k fleet.Key, c cluster) {
 	if m.byKey == nil {
-		m.byKey = immutable.NewSortedMap[fleet.Key, *cluster](byKey{})
+		*m = newClusterMap(nil)
 	}
+	old, _ := m.byKey.Get(k)
+	m.use(old, &c)
 	m.byKey = m.byKey.Set(k, &c)
+	switch {
+	case c.notable():
+		m.notable = m.notable.Set(k, &c)
+	case old != nil && old.notable():
+		m.notable = m.notable.Delete(k)
+	}
 }
 
 func (m *clusterMap) delete(k fleet.Key) {
-	if m.byKey != nil {
-		m.byKey = m.byKey.Delete(k)
+	if old, known := m.get(k); known {
+		m.use(&old, nil)
+		m.byKey, m.notable = m.byKey.Delete(k), m.notable.Delete(k)
 	}
+}
+
+// use counts the providers of now instead of those of old; nil: there is none.
+func (m *clusterMap) use(old, now *cluster) {
+	if old != nil && now != nil && old.definition == now.definition && old.recorded == now.recorded {
+		return
+	}
+	counted := maps.Clone(m.providers)
+	if old != nil {
+		for _, name := range old.providers() {
+			if counted[name]--; counted[name] == 0 {
+				delete(counted, name)
+			}
+		}
+	}
+	if now != nil {
+		for _, name := range now.providers() {
+			counted[name]++
+		}
+	}
+	m.providers = counted
 }

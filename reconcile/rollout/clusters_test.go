@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -64,4 +66,79 @@ func TestStateIsAValue(t *testing.T) {
 	if got, want := after.Status().Behind, []fleet.Key{keyOf("b")}; !slices.Equal(got, want) {
 		t.Errorf("%v are behind, not %v", got, want)
 	}
+}
+
+// TestClusterMap: what a map keeps beside its clusters is what it has of them, however it came about, and a
+// change leaves the map before unchanged.
+func TestClusterMap(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	some := func() cluster {
+		var c cluster
+		switch random.IntN(4) {
+		case 0:
+			c.recorded = &fleet.Report{Memory: fleet.Memory{Residence: fleet.Residence{Guests: []fleet.GuestMemory{{Provider: "edge"}, {Provider: "cloud"}}}}}
+		case 1: // its record is damaged
+		default:
+			c.definition = &fleet.Cluster{Provider: []string{"cloud", "metal"}[random.IntN(2)]}
+		}
+		switch random.IntN(8) {
+		case 0:
+			c.behind = true
+		case 1:
+			c.orphan = true
+		case 2:
+			c.damaged = "it cannot be read"
+		case 3:
+			c.next = &fleet.Cluster{}
+		}
+		return c
+	}
+	verify := func(m clusterMap) {
+		t.Helper()
+		var notable []fleet.Key
+		providers := map[string]int{}
+		for k, c := range m.all() {
+			if c.behind || c.orphan || c.damaged != "" || c.next != nil || c.definition == nil {
+				notable = append(notable, k)
+			}
+			if c.definition != nil {
+				providers[c.definition.Provider]++
+			}
+			if c.recorded != nil {
+				providers["edge"]++
+				providers["cloud"]++
+			}
+		}
+		var got []fleet.Key
+		for k, c := range m.seenNotable() {
+			if got = append(got, k); c != mustGet(m, k) {
+				t.Fatalf("%s: what is notable is another one than the cluster", k)
+			}
+		}
+		if !slices.Equal(got, notable) {
+			t.Fatalf("notable are %v, not %v", got, notable)
+		}
+		if !maps.Equal(m.providers, providers) {
+			t.Fatalf("the providers are %v, not %v", m.providers, providers)
+		}
+	}
+	var m clusterMap
+	for range 2000 {
+		before, k := m, keyOf(string(rune('a'+random.IntN(12))))
+		switch random.IntN(12) {
+		case 0, 1, 2:
+			m.delete(k)
+		case 3:
+			m = m.mapped(func(_ fleet.Key, c cluster) cluster { c.behind = !c.behind; return c })
+		default:
+			m.put(k, some())
+		}
+		verify(before)
+		verify(m)
+	}
+}
+
+func mustGet(m clusterMap, k fleet.Key) *cluster {
+	c, _ := m.byKey.Get(k)
+	return c
 }

@@ -28,7 +28,7 @@ func (s *State) noteDepartures(before State, now time.Time) {
 		}
 		out = append(out, left)
 	}
-	same := s.keysOf(func(c *cluster) bool { return c.next != nil && c.nextDigest == c.wave.awaited })
+	same := keysOf(s.clusters.seenNotable(), func(c *cluster) bool { return c.next != nil && c.nextDigest == c.wave.awaited })
 	for i := range out {
 		if out[i].Trouble != "" && len(same) == 0 {
 			out[i].At, out[i].Trouble = time.Time{}, ""
@@ -43,7 +43,7 @@ func (s *State) dropDepartures() {
 	if len(s.waves.departed) == 0 {
 		return
 	}
-	waiting := s.keysOf(func(c *cluster) bool { return c.next != nil })
+	waiting := keysOf(s.clusters.seenNotable(), func(c *cluster) bool { return c.next != nil })
 	idle := len(waiting) == 0 || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0
 	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(left fleet.Departure) bool {
 		c := s.clusters.of(left.Cluster)

@@ -20,7 +20,7 @@ func (s State) live(c cluster) bool {
 // that itself; this is for those who show a part of a fleet, and take it from the whole.
 func (s State) RefuseIncluders(f fleet.Fleet) fleet.Fleet {
 	at := map[string][]fleet.Key{} // live clusters, by folder
-	for _, k := range s.keysOf(func(c *cluster) bool { return s.live(*c) }) {
+	for _, k := range keysOf(s.clusters.seen(), func(c *cluster) bool { return s.live(*c) }) {
 		folder := s.clusters.of(k).overlay()
 		at[folder] = append(at[folder], k)
 	}

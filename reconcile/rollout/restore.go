@@ -17,7 +17,7 @@ func (s State) MissingDefinitions() map[fleet.Revision][]fleet.Key {
 	if s.revision.IsZero() { // nothing is done before the first, and all are known by name alone
 		return wanted
 	}
-	for _, k := range s.keysOf((*cluster).lacksDefinition) {
+	for _, k := range keysOf(s.clusters.seenNotable(), (*cluster).lacksDefinition) {
 		rev := s.clusters.of(k).recorded.Revision
 		wanted[rev] = append(wanted[rev], k)
 	}

@@ -87,7 +87,7 @@ func Decide(in Input) Decision {
 	d.settle(in.Now)
 	d.State.dropResolved(&d)
 	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
-	if in.Newest != nil || len(in.Older)+len(in.Tagged)+len(d.Changed)+len(d.Forgotten) > 0 {
+	if in.Newest != nil && in.Newest.Fleet != nil || len(in.Older)+len(in.Tagged)+len(d.Changed)+len(d.Forgotten) > 0 {
 		d.findUnknown()
 	}
 	return d

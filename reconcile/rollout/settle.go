@@ -84,7 +84,7 @@ func (d *Decision) settle(now time.Time) {
 // unplaced stops later stages while a cluster that the newest revision has a problem with, or may have, is known
 // by name alone: its labels, and so its stage, are not known.
 func (s *State) unplaced() hold {
-	for k, c := range s.clusters.all() {
+	for k, c := range s.clusters.seenNotable() {
 		switch {
 		case cmp.Or(c.definition, c.next) != nil:
 		case len(c.problems) > 0:
@@ -103,7 +103,7 @@ func (d *Decision) endStaging(now time.Time) {
 		return
 	}
 	s.waves = waves{releases: s.waves.releases, none: true}
-	for _, k := range s.keysOf(func(c *cluster) bool { return c.next != nil }) {
+	for _, k := range keysOf(s.clusters.seenNotable(), func(c *cluster) bool { return c.next != nil }) {
 		s.clusters.put(k, s.clusters.of(k).take(now, ""))
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
@@ -173,7 +173,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		return out
 	}
 	out.Stages, out.Departed = s.waves.stages, s.waves.departed
-	for _, k := range s.keysOf(func(c *cluster) bool { return s.live(*c) || c.damaged != "" }) {
+	for _, k := range keysOf(s.clusters.seen(), func(c *cluster) bool { return s.live(*c) || c.damaged != "" }) {
 		c := s.clusters.of(k)
 		if c.damaged != "" { // for the next agent, which may find the file put back
 			out.Standings = append(out.Standings, fleet.Standing{Cluster: k, Arrived: arrivalUnknown})

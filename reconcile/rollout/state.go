@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 
@@ -144,10 +145,10 @@ func (c cluster) abandoned() bool {
 	return c.recorded != nil && c.recorded.Phase == fleet.PhaseAbandoned
 }
 
-// keysOf returns the clusters that which is true of, sorted.
-func (s State) keysOf(which func(*cluster) bool) []fleet.Key {
+// keysOf returns the clusters of some that which is true of, in their order.
+func keysOf(some iter.Seq2[fleet.Key, *cluster], which func(*cluster) bool) []fleet.Key {
 	var out []fleet.Key
-	for k, c := range s.clusters.seen() {
+	for k, c := range some {
 		if which(c) {
 			out = append(out, k)
 		}
@@ -196,7 +197,9 @@ func (s State) Has(k fleet.Key) bool {
 }
 
 // Keys returns all clusters that are known, sorted.
-func (s State) Keys() []fleet.Key { return s.keysOf(func(*cluster) bool { return true }) }
+func (s State) Keys() []fleet.Key {
+	return keysOf(s.clusters.seen(), func(*cluster) bool { return true })
+}
 
 // Definitions returns what passes over cluster k work towards, and what waits for its turn: those of
 // both that there are.
@@ -207,26 +210,11 @@ func (s State) Definitions(k fleet.Key) []*fleet.Cluster {
 
 // Damaged returns the clusters whose record cannot be read, sorted.
 func (s State) Damaged() []fleet.Key {
-	return s.keysOf(func(c *cluster) bool { return c.damaged != "" })
+	return keysOf(s.clusters.seenNotable(), func(c *cluster) bool { return c.damaged != "" })
 }
 
 // Providers returns the names of the infrastructure providers in use, sorted.
-func (s State) Providers() []string {
-	names := make(map[string]bool)
-	for _, c := range s.clusters.all() {
-		if c.definition != nil {
-			for _, name := range c.definition.Providers() {
-				names[name] = true
-			}
-		}
-		if c.recorded != nil { // workers may be where Git no longer leads to
-			for _, g := range c.recorded.Residence.Guests {
-				names[g.Provider] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
+func (s State) Providers() []string { return slices.Sorted(maps.Keys(s.clusters.providers)) }
 
 // StoredSecrets returns the Secrets in the store that clusters refer to, sorted.
 func (s State) StoredSecrets() []fleet.Key {

@@ -29,7 +29,7 @@ func (s State) Status() Status {
 		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0 && s.late.revision.IsZero(), // the content of a late one is not known
 		Problems: s.currentProblems(), Sources: s.config.Sources, Rollout: s.Rollout(), Clusters: s.clusters.len(),
 	}
-	for k, c := range s.clusters.seen() {
+	for k, c := range s.clusters.seenNotable() {
 		if c.behind {
 			out.Behind = append(out.Behind, k)
 		}

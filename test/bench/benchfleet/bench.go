@@ -60,7 +60,7 @@ func measurements() []measurement {
 	for _, n := range []int{10, 100, 1000} {
 		out = append(out, measurement{name: fmt.Sprintf("plan-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.plan(ctx, small, n) }})
 	}
-	for _, n := range []int{100, 1000, 10000} {
+	for _, n := range []int{100, 1000, 3000, 10000} {
 		out = append(out, measurement{name: fmt.Sprintf("whole-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.whole(ctx, small, n) }})
 	}
 	for _, n := range []int{40, 1000} {

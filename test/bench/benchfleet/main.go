@@ -33,6 +33,7 @@ type settings struct {
 	binary, base string
 	pairs        int
 	which        string
+	cloud        string // address to serve a cloud at; empty: measure
 	keep         bool
 	profile      string // folder; empty: none
 }
@@ -45,6 +46,7 @@ func main() {
 	flag.StringVar(&s.which, "run", "", "regular expression of the measurements to make; empty: all")
 	flag.BoolVar(&s.keep, "keep", false, "keep the folders with logs")
 	flag.StringVar(&s.profile, "profile", "", "folder for profiles of the agent: its CPU each half minute, and its heap at the end")
+	flag.StringVar(&s.cloud, cloudFlag, "", "serve an in-memory cloud at this address, and measure nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -55,6 +57,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) error {
+	if s.cloud != "" {
+		return serveCloud(ctx, s.cloud)
+	}
 	only, err := regexp.Compile(s.which)
 	if err != nil {
 		return err
@@ -183,7 +188,11 @@ func (b *bench) start(ctx context.Context, binary, source, dir string, profiling
 			return err
 		}
 	}
-	cloud, err := start(dir, "cloud", binary, "inmemory", "--listen", addresses[0], "--log-level", "warn")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cloud, err := start(dir, "cloud", self, "-"+cloudFlag, addresses[0])
 	if err != nil {
 		return err
 	}

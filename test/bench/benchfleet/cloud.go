@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"fairlead.dev/providers/infrastructure/inmemory"
+)
+
+// cloudFlag has this program serve an in-memory cloud.
+const cloudFlag = "serve-cloud"
+
+// serveCloud serves an in-memory cloud at address, as `fairlead inmemory` does, with one socket for the API servers of all
+// clusters: each takes one open file less. Many systems allow a process 20,000, which 10,000 clusters exceed with two each.
+func serveCloud(ctx context.Context, address string) error {
+	doors := &doors{open: make(map[string]*door), sockets: make(map[string]net.Listener)}
+	cloud := inmemory.NewCloud(inmemory.CloudOptions{
+		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Listen: doors.listen,
+	})
+	defer cloud.Close()
+	h := &http.Server{Addr: address, Handler: inmemory.Handler(cloud), ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = h.Close() // what it serves ends with this process
+	}()
+	if err := h.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// doors are loopback addresses that share a socket for each port.
+type doors struct {
+	mu      sync.Mutex
+	open    map[string]*door        // by address
+	sockets map[string]net.Listener // by port
+}
+
+// listen opens an address of this computer's loopback network.
+func (d *doors) listen(address string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open[address] != nil {
+		return nil, fmt.Errorf("listen %s: %w", address, syscall.EADDRINUSE)
+	}
+	if d.sockets[port] == nil {
+		l, err := net.Listen("tcp4", ":"+port)
+		if err != nil {
+			return nil, err
+		}
+		d.sockets[port] = l
+		go d.accept(l)
+	}
+	one := &door{address: at, arrived: make(chan net.Conn), closed: make(chan struct{})}
+	one.close = sync.OnceFunc(func() {
+		close(one.closed)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.open, address)
+	})
+	d.open[address] = one
+	return one, nil
+}
+
+// accept hands connections to whom listens at the address that they came to. What comes from elsewhere is closed.
+func (d *doors) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "benchfleet:", err)
+			return
+		}
+		d.mu.Lock()
+		one := d.open[conn.LocalAddr().String()]
+		d.mu.Unlock()
+		if one == nil {
+			_ = conn.Close()
+			continue
+		}
+		go one.take(conn)
+	}
+}
+
+// A door is one address.
+type door struct {
+	address net.Addr
+	arrived chan net.Conn
+	closed  chan struct{}
+	close   func()
+}
+
+func (d *door) take(conn net.Conn) {
+	select {
+	case d.arrived <- conn:
+	case <-d.closed:
+		_ = conn.Close()
+	}
+}
+
+// Accept implements net.Listener.
+func (d *door) Accept() (net.Conn, error) {
+	select {
+	case conn := <-d.arrived:
+		return conn, nil
+	case <-d.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (d *door) Close() error { d.close(); return nil }
+
+// Addr implements net.Listener.
+func (d *door) Addr() net.Addr { return d.address }
