@@ -71,7 +71,7 @@ type HostFault struct {
 	Times int // so many go wrong then; 0: all
 
 	Status  int           // AtRequest: this is answered; 0: nothing is, unless there is a delay
-	Delay   time.Duration // AtRequest: it takes so much longer, and goes well unless there is a Status
+	Delay   time.Duration // AtRequest: it takes so much longer, at most until the fault is taken back, and goes well unless there is a Status
 	Lie     bool          // AtPower: the BMC says that it happened
 	Hold    bool          // AtClean, AtWrite, AtBootloader: it goes well when the fault is taken back
 	Message string        // AtClean, AtWrite, AtBootloader: what the agent says
@@ -108,6 +108,22 @@ func (f *hostFault) over() bool {
 	default:
 		return false
 	}
+}
+
+// wait waits for the delay, at most until the fault is taken back. It reports false where ctx or i ended before. A request
+// must not be slow for longer: Ironic waits for a BMC without limit, and has no look at the power of any other host meanwhile.
+func (f *hostFault) wait(ctx, i context.Context) bool {
+	t := time.NewTimer(f.Delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-f.ended:
+	case <-ctx.Done():
+		return false
+	case <-i.Done():
+		return false
+	}
+	return true
 }
 
 // hostFault returns what goes wrong there; nil: nothing does.

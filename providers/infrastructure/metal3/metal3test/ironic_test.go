@@ -161,6 +161,31 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestSlowBMC: a BMC that is slow answers once that is taken back, also what was asked before.
+func TestSlowBMC(t *testing.T) {
+	t.Parallel()
+	i := metal3test.New(t, metal3test.Options{Double: true})
+	info := i.AddHost("m1").DriverInfo()
+	slow := i.FailHosts(metal3test.HostFault{Host: "m1", At: metal3test.AtRequest, Delay: time.Hour})
+	answered := make(chan error)
+	go func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, info["redfish_address"].(string)+info["redfish_system_id"].(string), nil)
+		if err == nil {
+			r.SetBasicAuth(info["redfish_username"].(string), info["redfish_password"].(string))
+			var resp *http.Response
+			if resp, err = i.HTTP().Do(r); err == nil {
+				err = resp.Body.Close()
+			}
+		}
+		answered <- err
+	}()
+	for slow.Done() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	slow.End()
+	do(t, <-answered)
+}
+
 // TestAddress: what a BareMetalHost says of a BMC is what Ironic is told of it.
 func TestAddress(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func (i *Ironic) answerHost(w http.ResponseWriter, r *http.Request, at string) {
 		return
 	}
 	if f := i.hostFault(name, AtRequest); f != nil {
-		if f.Delay > 0 && !i.wait(r.Context(), f.Delay) || f.Status == 0 && f.Delay == 0 {
+		if f.Delay > 0 && !f.wait(r.Context(), i.ends) || f.Status == 0 && f.Delay == 0 {
 			panic(http.ErrAbortHandler)
 		}
 		if f.Status != 0 {
