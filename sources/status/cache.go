@@ -12,7 +12,7 @@ import (
 
 // A cache keeps decoded files of clusters, so that only changed files are read again.
 type cache struct {
-	files map[string]cached     // by path
+	files map[string]*cached    // by path
 	hosts map[string]cachedHost // by path
 }
 
@@ -20,8 +20,19 @@ type cached struct {
 	digest  string   // of the tree
 	sum     checksum // of the file
 	cluster Cluster
-	line    []byte // in fleet.yaml
+	line    []byte // in fleet.yaml; nil: see lineOf
 	err     error
+}
+
+// lineOf returns the line of the cluster in fleet.yaml, which lists few clusters of a large fleet, or none.
+func (c *cached) lineOf() ([]byte, error) {
+	if c.line == nil {
+		var err error
+		if c.line, err = encodeLine(c.cluster.Report); err != nil {
+			return nil, err
+		}
+	}
+	return c.line, nil
 }
 
 type checksum = [sha256.Size]byte
@@ -41,7 +52,7 @@ func (c *cache) read(t sources.Tree, of func(fleet.Key) bool) (Status, error) {
 			return true
 		})
 	}
-	seen := make(map[string]cached, len(files))
+	seen := make(map[string]*cached, len(files))
 	var changed []string
 	for _, p := range files {
 		digest, err := t.Digest(p)
@@ -51,7 +62,7 @@ func (c *cache) read(t sources.Tree, of func(fleet.Key) bool) (Status, error) {
 		}
 		f, ok := c.files[p]
 		if !ok || f.digest != digest {
-			changed, f = append(changed, p), cached{digest: digest}
+			changed, f = append(changed, p), &cached{digest: digest}
 		}
 		seen[p] = f
 	}

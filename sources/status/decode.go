@@ -162,20 +162,20 @@ func keysOf(names []string) []fleet.Key {
 	return out
 }
 
-func readCluster(t fs.FS, p string) cached {
+func readCluster(t fs.FS, p string) *cached {
 	b, err := fs.ReadFile(t, p)
 	return clusterOf(p, b, err)
 }
 
 // readClusters returns what each of the files says. They are read one after the other, and decoded as many
 // at a time as there are processors, since that takes the time.
-func readClusters(t fs.FS, files []string) []cached {
+func readClusters(t fs.FS, files []string) []*cached {
 	type content struct {
 		file int
 		data []byte
 		err  error
 	}
-	out := make([]cached, len(files))
+	out := make([]*cached, len(files))
 	contents := make(chan content)
 	var decoding sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(files)) {
@@ -195,13 +195,10 @@ func readClusters(t fs.FS, files []string) []cached {
 }
 
 // clusterOf returns what b, the file at p, says. err is that of reading it.
-func clusterOf(p string, b []byte, err error) cached {
-	f := cached{sum: sha256.Sum256(b)}
+func clusterOf(p string, b []byte, err error) *cached {
+	f := &cached{sum: sha256.Sum256(b)}
 	if err == nil {
 		f.cluster, err = decodeCluster(b)
-	}
-	if err == nil {
-		f.line, err = encodeLine(f.cluster.Report)
 	}
 	if err == nil && ClusterPath(f.cluster.Report.Cluster) != p {
 		err = fmt.Errorf("it is about %s", f.cluster.Report.Cluster)

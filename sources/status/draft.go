@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type known struct {
 	ownerIn   func(fs.FS) (fleet.Owner, error)
 	fleet     sources.FleetStatus
 	fleetSum  checksum
-	clusters  map[fleet.Key]cached
+	clusters  map[fleet.Key]*cached
 	hosts     map[fleet.Key]cachedHost
 	cache     cache
 	notify    *Notifications // nil: no notifications
@@ -46,7 +47,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	n.head, n.stale, n.owner, n.fleet = head, false, owner, s.Fleet
 	n.fleet.Problems = withoutTooLarge(n.fleet.Problems)
 	n.fleetSum, n.outbox = sumOf(t, fleetPath), readOutbox(t)
-	n.clusters = make(map[fleet.Key]cached, len(s.Clusters))
+	n.clusters = make(map[fleet.Key]*cached, len(s.Clusters))
 	for _, f := range n.cache.files {
 		if f.err == nil {
 			n.clusters[f.cluster.Report.Cluster] = f
@@ -65,8 +66,8 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 type draft struct {
 	edits     map[string][]byte
 	changes   []change // sorted by key
-	clusters  map[fleet.Key]cached
-	removed   []fleet.Key
+	clusters  map[fleet.Key]*cached
+	removed   map[fleet.Key]bool
 	hosts     map[fleet.Key]cachedHost // all of them
 	moved     []hostChange             // sorted by key
 	fleet     sources.FleetStatus
@@ -90,7 +91,7 @@ type change struct {
 
 // draft makes the files that differ from what is known.
 func (n *known) draft(b batch, now time.Time) (*draft, error) {
-	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet, told: b.told, oversized: maps.Clone(n.oversized)}
+	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]*cached{}, removed: map[fleet.Key]bool{}, fleet: n.fleet, fleetOld: n.fleet, told: b.told, oversized: maps.Clone(n.oversized)}
 	if d.oversized == nil {
 		d.oversized = make(oversized)
 	}
@@ -101,6 +102,9 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	for _, k := range slices.SortedFunc(maps.Keys(b.reports), fleet.Key.Compare) {
 		r := b.reports[k]
 		old, had := n.clusters[k]
+		if !had {
+			old = &cached{}
+		}
 		c := newCluster(r, old.cluster, now)
 		content, err := encodeCluster(c)
 		if d.oversized.left(ClusterPath(k), k, err) {
@@ -114,11 +118,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 			continue
 		}
 		d.edits[ClusterPath(k)] = content
-		line, err := encodeLine(r)
-		if err != nil {
-			return nil, err
-		}
-		d.clusters[k] = cached{sum: sum, cluster: c, line: line}
+		d.clusters[k] = &cached{sum: sum, cluster: c}
 		d.changes = append(d.changes, change{key: k, old: old.cluster.Report, new: c.Report, fresh: !had, actions: r.Actions})
 		if d.revision.IsZero() {
 			d.revision = r.Revision
@@ -128,7 +128,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 		delete(d.oversized, ClusterPath(k))
 		if old, had := n.clusters[k]; had {
 			d.edits[ClusterPath(k)] = nil
-			d.removed = append(d.removed, k)
+			d.removed[k] = true
 			d.changes = append(d.changes, change{key: k, old: old.cluster.Report, gone: true})
 		}
 	}
@@ -150,32 +150,49 @@ const mostLines = 1000
 
 // fleetFile returns fleet.yaml with d applied.
 func (n *known) fleetFile(d *draft) ([]byte, error) {
-	all := make(map[fleet.Key]cached, len(n.clusters)+len(d.clusters))
-	maps.Copy(all, n.clusters)
-	maps.Copy(all, d.clusters)
-	for _, k := range d.removed {
-		delete(all, k)
-	}
 	phases := map[string]int{}
-	lines := make([][]byte, 0, len(all))
-	for _, k := range slices.SortedFunc(maps.Keys(all), fleet.Key.Compare) {
-		c := all[k]
-		lines = append(lines, c.line)
+	var keys []fleet.Key
+	for k, c := range n.with(d) {
+		keys = append(keys, k)
 		if p := c.cluster.Report.Phase; p != "" {
 			phases[string(p)]++
 		}
 	}
-	if len(lines) > mostLines {
-		lines = nil
+	var lines [][]byte
+	if len(keys) <= mostLines {
+		slices.SortFunc(keys, fleet.Key.Compare)
+		for _, k := range keys {
+			line, err := cmp.Or(d.clusters[k], n.clusters[k]).lineOf()
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, line)
+		}
 	}
 	return encodeFleet(d.oversized.with(d.fleet), phases, lines)
+}
+
+// with returns the clusters with d applied, in no order.
+func (n *known) with(d *draft) iter.Seq2[fleet.Key, *cached] {
+	return func(yield func(fleet.Key, *cached) bool) {
+		for k, c := range n.clusters {
+			if d.clusters[k] == nil && !d.removed[k] && !yield(k, c) {
+				return
+			}
+		}
+		for k, c := range d.clusters {
+			if !yield(k, c) {
+				return
+			}
+		}
+	}
 }
 
 // apply notes that d was committed as head.
 func (n *known) apply(d *draft, head fleet.Revision) {
 	n.head, n.fleet, n.fleetSum, n.hosts, n.outbox, n.oversized = head, d.fleet, d.fleetSum, d.hosts, d.outbox, d.oversized
 	maps.Copy(n.clusters, d.clusters)
-	for _, k := range d.removed {
+	for k := range d.removed {
 		delete(n.clusters, k)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -81,6 +82,15 @@ func TestClustersThatFleetFileLists(t *testing.T) {
 		counted := strings.Contains(string(b), fmt.Sprintf("Provisioned: %d\n", i+1))
 		if listed := strings.Count(string(b), "name: "); !counted || listed != map[int]int{999: 1000, 1000: 0}[i] {
 			t.Errorf("of %d clusters %d are listed, counted: %t", i+1, listed, counted)
+		}
+		var names []string
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "name: "); ok {
+				names = append(names, name)
+			}
+		}
+		if !slices.IsSorted(names) {
+			t.Errorf("of %d clusters the list is not sorted", i+1)
 		}
 	}
 }

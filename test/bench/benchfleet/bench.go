@@ -20,9 +20,10 @@ type figure struct {
 
 // A measurement is made with a fresh repository, Git server, cloud and agent.
 type measurement struct {
-	name  string
-	do    func(context.Context, *bench) ([]figure, error)
-	apart bool // it is made only where it is named
+	name     string
+	do       func(context.Context, *bench) ([]figure, error)
+	apart    bool // it is made only where it is named
+	clusters int  // at most, where they may be too many for the in-memory cloud of the program: see serveCloud
 }
 
 // A bench is what one measurement uses.
@@ -43,7 +44,7 @@ func measurements() []measurement {
 	small := shape{controlPlanes: 1, workers: 1, version: oldVersion}
 	var out []measurement
 	for _, n := range []int{1, 10, 50, 100, 1000, 3000, 10000} {
-		out = append(out, measurement{name: fmt.Sprintf("create-%d", n), apart: n > 1000, do: func(ctx context.Context, b *bench) ([]figure, error) {
+		out = append(out, measurement{name: fmt.Sprintf("create-%d", n), apart: n > 1000, clusters: n, do: func(ctx context.Context, b *bench) ([]figure, error) {
 			return b.create(ctx, small, n)
 		}})
 	}
@@ -61,7 +62,7 @@ func measurements() []measurement {
 		out = append(out, measurement{name: fmt.Sprintf("plan-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.plan(ctx, small, n) }})
 	}
 	for _, n := range []int{100, 1000, 3000, 10000} {
-		out = append(out, measurement{name: fmt.Sprintf("whole-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.whole(ctx, small, n) }})
+		out = append(out, measurement{name: fmt.Sprintf("whole-%d", n), apart: true, clusters: n, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.whole(ctx, small, n) }})
 	}
 	for _, n := range []int{40, 1000} {
 		out = append(out, measurement{name: fmt.Sprintf("waves-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }})

@@ -18,8 +18,23 @@ import (
 // cloudFlag has this program serve an in-memory cloud.
 const cloudFlag = "serve-cloud"
 
+// cloudCommand returns what serves an in-memory cloud at address: the program to measure, unless it may not open as many files
+// as that many clusters take.
+func cloudCommand(program, address string, clusters int) ([]string, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, err
+	}
+	const ofCluster, others = 2, 1000
+	if uint64(ofCluster*clusters+others) <= limit.Max {
+		return []string{program, "inmemory", "--listen", address, "--log-level", "warn"}, nil
+	}
+	self, err := os.Executable()
+	return []string{self, "-" + cloudFlag, address}, err
+}
+
 // serveCloud serves an in-memory cloud at address, as `fairlead inmemory` does, with one socket for the API servers of all
-// clusters: each takes one open file less. Many systems allow a process 20,000, which 10,000 clusters exceed with two each.
+// clusters: each takes one open file less.
 func serveCloud(ctx context.Context, address string) error {
 	doors := &doors{open: make(map[string]*door), sockets: make(map[string]net.Listener)}
 	cloud := inmemory.NewCloud(inmemory.CloudOptions{

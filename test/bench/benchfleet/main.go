@@ -164,7 +164,7 @@ func measure(ctx context.Context, binary string, m measurement, s settings) (res
 	if err := b.repo.commit("base", shape{}, 0, 0, true); err != nil {
 		return nil, err
 	}
-	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir, s.profile != ""); err != nil {
+	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir, m.clusters, s.profile != ""); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.agent.stop(), b.cloud.stop()) }()
@@ -180,7 +180,7 @@ func measure(ctx context.Context, binary string, m measurement, s settings) (res
 
 // start runs the cloud and the agent of the program at binary on the repository at
 // source, with all that they write in dir.
-func (b *bench) start(ctx context.Context, binary, source, dir string, profiling bool) error {
+func (b *bench) start(ctx context.Context, binary, source, dir string, clusters int, profiling bool) error {
 	var addresses [2]string
 	for i := range addresses {
 		var err error
@@ -188,11 +188,11 @@ func (b *bench) start(ctx context.Context, binary, source, dir string, profiling
 			return err
 		}
 	}
-	self, err := os.Executable()
+	command, err := cloudCommand(binary, addresses[0], clusters)
 	if err != nil {
 		return err
 	}
-	cloud, err := start(dir, "cloud", self, "-"+cloudFlag, addresses[0])
+	cloud, err := start(dir, "cloud", command[0], command[1:]...)
 	if err != nil {
 		return err
 	}
