@@ -132,10 +132,17 @@ func TestBehindAfterARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := there
 			c.change(&r)
-			f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))
-			got := follow(Recorded(Record{Reports: []fleet.Report{r}}), f).State.Status().Behind
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			f := fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x"))
+			made := follow(Recorded(Record{Reports: []fleet.Report{r}}), f)
+			if diff := cmp.Diff(append(c.want, keyB), made.State.Status().Behind); diff != "" { // nothing says that b is there
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			first := []fleet.Key{keyB, keyA}
+			if c.want != nil {
+				first = []fleet.Key{keyA, keyB}
+			}
+			if diff := cmp.Diff(first, made.Changed); diff != "" {
+				t.Errorf("%s: what is behind comes first (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ type Revision struct {
 type Decision struct {
 	State State
 
-	Changed       []fleet.Key // clusters that a pass has something new to say about, sorted
+	Changed       []fleet.Key // clusters that a pass has something new to say about, sorted: first those that are behind
 	Forgotten     []fleet.Key // clusters of which nothing is known any more, sorted
 	StatusChanged bool        // State.Status says something else than before
 
@@ -86,11 +86,19 @@ func Decide(in Input) Decision {
 	}
 	d.settle(in.Now)
 	d.State.dropResolved(&d)
-	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
+	d.Changed, d.Forgotten = d.State.behindFirst(sorted(d.Changed)), sorted(d.Forgotten)
 	if in.Newest != nil && in.Newest.Fleet != nil || len(in.Older)+len(in.Tagged)+len(d.Changed)+len(d.Forgotten) > 0 {
 		d.findUnknown()
 	}
 	return d
+}
+
+// behindFirst returns keys with those first that are behind: an agent that starts has these done before it looks at all
+// that were at rest.
+func (s State) behindFirst(keys []fleet.Key) []fleet.Key {
+	atRest := func(k fleet.Key) bool { return !s.clusters.of(k).behind }
+	first := slices.DeleteFunc(slices.Clone(keys), atRest)
+	return append(first, slices.DeleteFunc(keys, func(k fleet.Key) bool { return !atRest(k) })...)
 }
 
 // sorted returns keys sorted, each once.
