@@ -147,7 +147,10 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	err = managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
 	})
-	return out, fleet.JoinErrors(unlisted, err)
+	untrusted := trustsIn(ctx, at, slices.ContainsFunc(clusters, associates), func(t *cloud.Trust) {
+		add("OIDC provider", t.ARN, t.ARN[strings.LastIndexByte(t.ARN, '/')+1:], t.Tags, func(ctx context.Context) error { return at.DeleteTrust(ctx, t.ARN) })
+	})
+	return out, fleet.JoinErrors(unlisted, err, untrusted)
 }
 
 // parametersOf returns the user data of machines of a fleet that is in parameters of SSM, with tags that follow from the names.

@@ -294,7 +294,13 @@ func (m *managed) create(ctx context.Context) error {
 }
 
 // tags returns those of the cluster.
-func (m *managed) tags() cloud.Tags { return m.shared("control-plane", "control-plane", nil) }
+func (m *managed) tags() cloud.Tags {
+	more := make(cloud.Tags)
+	if m.want.AssociateOIDCProvider {
+		more[trustTag] = yes
+	}
+	return m.shared("control-plane", "control-plane", more)
+}
 
 // encryption returns what is encrypted; nil: nothing with a key of people.
 func (m *managed) encryption() []cloud.Encryption {
@@ -333,6 +339,9 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 	if len(names) > 0 {
 		slices.Sort(names)
 		return fleet.Errorf(fleet.Conflict, what, "cluster %s of EKS still has the node groups %s (those that are not in Git, delete in AWS)", m.is.Name, strings.Join(names, ", "))
+	}
+	if err := m.dropTrust(ctx); err != nil {
+		return cloud.Wrap(what, err)
 	}
 	p.o.Log.InfoContext(ctx, "deleting a cluster of EKS", "cluster", c.Key.String(), "name", m.is.Name)
 	defer m.changed()

@@ -12,7 +12,6 @@ const (
 // refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane, below at.
 func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		at + "associateOIDCProvider":      "no identity provider is made in IAM yet: make it of the issuer of the cluster, or use EKS Pod Identity, which needs none",
 		at + "bastion":                    noPlaneBastion,
 		at + "controlPlaneEndpoint":       "EKS gives the endpoint: leave it out",
 		at + "iamAuthenticatorConfig":     "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",

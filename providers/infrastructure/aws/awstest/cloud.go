@@ -41,6 +41,7 @@ const (
 	Nodegroups      Kind = "nodegroup"
 	AccessEntries   Kind = "accessentry"
 	Addons          Kind = "addon"
+	Trusts          Kind = "oidc-provider"
 )
 
 // Options of a Cloud. Zero values mean the defaults.

@@ -376,7 +376,7 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 		host := strings.ToLower(id) + ".gr7." + c.o.Region + ".eks.amazonaws.com"
 		out["endpoint"] = cmp.Or(t.Attr["endpoint"], "https://"+id+".gr7."+c.o.Region+".eks.amazonaws.com")
 		out["certificateAuthority"] = map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(cmp.Or(t.Attr["ca"], "CA of "+host)))}
-		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + id}}
+		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + fmt.Sprintf("%016X", t.Made.UnixNano()) + id[16:]}}
 	}
 	return out
 }
