@@ -22,7 +22,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
-		"aws AWSManagedCluster", "aws AWSManagedClusterTemplate", "aws AWSManagedMachinePool",
+		"aws AWSManagedCluster", "aws AWSManagedClusterTemplate", "aws AWSManagedMachinePool", "aws AWSFargateProfile",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate",
 		"azure AzureManagedCluster", "azure AzureManagedMachinePool", "azure AzureClusterIdentity",

@@ -1382,6 +1382,9 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.AWSClusterStaticIdentitySpec": {
 			"secretRef": {required: true},
 		},
+		"infrastructure/aws/api.AWSFargateProfileSpec": {
+			"clusterName": {required: true, least: 1},
+		},
 		"infrastructure/aws/api.AWSMachineSpec": {
 			"assignPrimaryIPv6":       {values: []string{"enabled", "disabled"}},
 			"cpuOptions":              {least: 1},
@@ -1537,6 +1540,9 @@ func boundsTable() map[string]section {
 			"roleName":                               {least: 2},
 			"tokenMethod":                            {values: []string{"iam-authenticator", "aws-cli"}},
 			"version":                                {least: 2, pattern: "eksVersion"},
+		},
+		"infrastructure/aws/api.v1beta1FargateSpec": {
+			"clusterName": {required: true, least: 1},
 		},
 		"infrastructure/aws/api.v1beta1LoadBalancer": {
 			"name":   {most: 32, pattern: "balancerName"},
@@ -2620,6 +2626,7 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.AWSClusterRoleIdentitySpec]":       {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterStaticIdentitySpec]":     {},
+		"kinds.Object[infrastructure/aws/api.AWSFargateProfileSpec]":            {},
 		"kinds.Object[infrastructure/aws/api.AWSMachineSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.AWSManagedClusterSpec]":            {},
 		"kinds.Object[infrastructure/aws/api.AWSManagedControlPlaneSpec]": {
@@ -2635,6 +2642,7 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.AWSManagedMachinePoolSpec]":  {},
 		"kinds.Object[infrastructure/aws/api.v1beta1ClusterSpec]":         {},
 		"kinds.Object[infrastructure/aws/api.v1beta1ControlPlaneSpec]":    {},
+		"kinds.Object[infrastructure/aws/api.v1beta1FargateSpec]":         {},
 		"kinds.Object[infrastructure/aws/api.v1beta1MachineSpec]":         {},
 		"kinds.Object[infrastructure/aws/api.v1beta1PoolSpec]":            {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterIdentitySpec]": {},

@@ -320,7 +320,6 @@ func unsupported() map[string]string {
 		"VSphereMachineTemplate.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
 		"ProviderServiceAccount.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "the credentials of vCenter for what needs them, and remove it from the overlay",
 		"VirtualMachine.vmoperator.vmware.com":                                supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
-		"AWSFargateProfile.infrastructure.cluster.x-k8s.io":                   "profiles of Fargate are not made yet: use a MachinePool with an AWSManagedMachinePool",
 		"EKSConfig.bootstrap.cluster.x-k8s.io":                                eks,
 		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                        eks,
 		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                      "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment, with failureDomain one for each zone",

@@ -144,10 +144,13 @@ func (w *managedWorld) step() (done bool) {
 		for _, p := range i.Pools {
 			w.say(w.provider.DeletePool(w.Context(), w.op(), c, p.Name))
 		}
-		if len(i.Pools)+len(i.Machines) == 0 && s.Exists {
+		switch gone := len(i.Pools)+len(i.Machines) == 0; {
+		case gone && i.Exists:
+			w.say(w.provider.DeleteInfrastructure(w.Context(), w.op(), c))
+		case gone && s.Exists:
 			w.say(w.plane.Delete(w.Context(), w.op(), c))
 		}
-		return len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
+		return !i.Exists && len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
 	}
 	if !s.Ready || len(s.Drift) > 0 {
 		w.say(w.plane.Ensure(w.Context(), w.op(), c))

@@ -99,7 +99,9 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
-		s.Message = strings.Trim(s.Message+"; "+m.addonProblems(), "; ")
+		for _, problems := range []string{m.addonProblems(), m.fargateProblems()} {
+			s.Message = strings.Trim(s.Message+"; "+problems, "; ")
+		}
 	}
 	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
 		s.Message = err.Error()
@@ -313,7 +315,8 @@ func (m *managed) encryption() []cloud.Encryption {
 	return []cloud.Encryption{one}
 }
 
-// Delete implements providers.HostedControlPlane: the cluster goes, which has no node groups any more, and then its network.
+// Delete implements providers.HostedControlPlane: the cluster goes, which has no node groups and Fargate profiles any more, and
+// then its network.
 func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	what := "delete the control plane of " + c.Key.String()
 	p, err := k.provider()

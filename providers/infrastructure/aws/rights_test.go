@@ -159,6 +159,7 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 					w.cloud.Edit(x.ID, func(x *awstest.Thing) { x.Sets["audiences"] = nil })
 				}
 				time.Sleep(10 * time.Minute)
+				w.fargate(systemPods)
 				_, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&w.cluster})
 				w.say(err)
 				w.change("{", "{"+other)
@@ -319,7 +320,7 @@ func policy(rights []string) string {
 	change := statement{Sid: "Change", Resource: "*"}
 	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
 	trusts := statement{Sid: "OIDCProvidersOfEKS", Resource: "arn:*:iam::*:oidc-provider/oidc.eks.*"}
-	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*"}
+	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*", "arn:*:eks:*:*:fargateprofile/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
@@ -357,7 +358,7 @@ func policy(rights []string) string {
 			in = &clusters
 		case r == "eks:CreateAccessEntry": // CreateCluster asks for it, too, and then there is nothing that has a tag
 			in = &mark
-		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon":
+		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon", action == "DeleteFargateProfile":
 			in = &changes
 		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
@@ -372,11 +373,11 @@ func policy(rights []string) string {
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	statements := []statement{
 		looks, change, clusters, mark, changes, trusts, tag, remove, secrets, parameters, buckets, objects,
-		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
+		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com", "eks-fargate-pods.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
 		{Sid: "ProfilesOfMachines", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/fairlead-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}},
-		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"eks-nodegroup.amazonaws.com", "eks.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
+		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"eks-fargate.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
 		roles,
 	}
 	for i := range statements {

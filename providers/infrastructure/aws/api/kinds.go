@@ -26,6 +26,7 @@ const (
 	// ManagedCluster is the kind of the infrastructure beside one.
 	ManagedCluster  = "AWSManagedCluster"
 	managedPoolKind = "AWSManagedMachinePool"
+	fargateKind     = "AWSFargateProfile"
 
 	RoleIdentity       = "AWSClusterRoleIdentity"
 	StaticIdentity     = "AWSClusterStaticIdentity"
@@ -78,7 +79,9 @@ func Kinds() []fleet.Kind {
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
 	pool.NonNegative = true
-	return []fleet.Kind{cluster, clusters, machine, machines, managed, managedClass, pool, role, static, own}
+	fargate := kind(fleet.InfrastructureCompanion, fargateKind, kinds.Objects(fargateProfile, newest), kinds.Objects(oldFargateProfile, older))
+	fargate.Refused, fargate.Limited = map[string]string{"spec.rolePermissionsBoundary": noRoles}, map[string]string{"spec.roleName": "a role that exists; by default that of clusterawsadm, " + FargateRole}
+	return []fleet.Kind{cluster, clusters, machine, machines, managed, managedClass, pool, fargate, role, static, own}
 }
 
 // Distribution is the name of the distribution of machines that join a control plane of EKS.
