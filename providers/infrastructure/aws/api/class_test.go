@@ -141,3 +141,27 @@ func TestClassOfEKSRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestClassOfEKSInWaves: what a class makes of the control plane at an older version is a change that waits for its turn, and
+// where its file is makes none.
+func TestClassOfEKSInWaves(t *testing.T) {
+	of := func(text, file string) fleet.Cluster {
+		var objects []render.Object
+		for part := range strings.SplitSeq(text, "\n---\n") {
+			objects = append(objects, render.Object{File: file, YAML: []byte(part)})
+		}
+		clusters, problems := decode.New("f", kinds()).Decode("overlay", objects)
+		if len(problems) > 0 || len(clusters) != 1 {
+			t.Fatalf("%d clusters, problems %v", len(clusters), problems)
+		}
+		return clusters[0]
+	}
+	is, moved := of(classOfEKS, "f.yaml"), of(classOfEKS, "g.yaml")
+	if is.Digest != moved.Digest || is.RolloutDigest() != moved.RolloutDigest() {
+		t.Error("another file is another cluster")
+	}
+	older := strings.Replace(classOfEKS, `{{ .builtin.controlPlane.version }}-eksbuild.1`, `{{ if eq .builtin.controlPlane.version \"v1.33.4\" }}old{{ else }}{{ .builtin.controlPlane.version }}-eksbuild.1{{ end }}`, 1)
+	if changed := of(older, "f.yaml"); is.RolloutDigest() == changed.RolloutDigest() || is.Digest == changed.Digest {
+		t.Error("another addon of an older version is no change")
+	}
+}
