@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,8 +67,10 @@ func TestFargate(t *testing.T) {
 			t.Errorf("profiles %q", is)
 		}
 		w.fargate(systemPods, systemPods) // what Git says cannot be read
-		w.step()
-		time.Sleep(time.Minute)
+		for range 3 {
+			w.step()
+			time.Sleep(time.Minute)
+		}
 		if is := w.profiles(); is != "batch ACTIVE, system ACTIVE" {
 			t.Errorf("profiles %q", is)
 		}
@@ -188,20 +191,26 @@ func TestFargateOfOrphans(t *testing.T) {
 		other := w.cluster
 		other.Key.Name = "eu-2"
 		all := []*fleet.Cluster{&other}
+		told := ""
 		for range 20 {
 			found, err := w.provider.Orphans(w.Context(), "fleet-a", all)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, o := range found {
-				if err := w.provider.RemoveOrphan(w.Context(), "fleet-a", all, o); err != nil && fleet.KindOf(err) != fleet.Unavailable {
+				err := w.provider.RemoveOrphan(w.Context(), "fleet-a", all, o)
+				if err != nil && fleet.KindOf(err) != fleet.Unavailable {
 					t.Errorf("%v", err)
 				}
+				told += fmt.Sprint(err)
 			}
 			time.Sleep(time.Minute)
 		}
 		if left := len(w.cloud.Things(awstest.ManagedClusters)) + len(w.cloud.Things(awstest.FargateProfiles)); left > 0 {
 			t.Errorf("left: %q", w.cloud.Contents())
+		}
+		if !strings.Contains(told, "its Fargate profiles are being deleted first") {
+			t.Errorf("people are told %s", told)
 		}
 	})
 }

@@ -101,6 +101,21 @@ func TestTrustOfOthers(t *testing.T) {
 	})
 }
 
+// TestTrustShowsLate: one that was just made is not found for seconds, and asked for again without an error.
+func TestTrustShowsLate(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.change("{", "{associateOIDCProvider: true, ")
+		for range 2 {
+			w.say(w.plane.Ensure(w.Context(), w.op(), &w.cluster))
+		}
+		if w.trust(); w.made("CreateOpenIDConnectProvider") != 2 {
+			t.Errorf("asked for %d times", w.made("CreateOpenIDConnectProvider"))
+		}
+		w.quiet()
+	})
+}
+
 // TestTrustIsOrphaned: one whose cluster of EKS people deleted is listed once the cluster left Git, and goes.
 func TestTrustIsOrphaned(t *testing.T) {
 	inCluster(t, trustSpec, groupSpec, func(w *managedWorld) {
