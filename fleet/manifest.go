@@ -14,6 +14,8 @@ const (
 	HostedControlPlaneKind      KindRole = "HostedControlPlane"      // the same, where no machine serves the API
 	BootstrapConfigKind         KindRole = "BootstrapConfig"         // what a Machine that stands alone is set up with
 	BootstrapConfigTemplateKind KindRole = "BootstrapConfigTemplate" // what machines of a pool of workers are set up with
+
+	HostedControlPlaneTemplateKind KindRole = "HostedControlPlaneTemplate" // what a ClusterClass makes a hosted control plane from
 )
 
 // A ControlPlaneManifest is what Normalise returns for a kind of the role ControlPlane:

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -91,7 +92,11 @@ func (t *Topology) inWaves() *Topology {
 		for name, b := range v.Pools {
 			pools[name] = Blueprint{Template: b.Template}
 		}
-		out.Older = append(out.Older, ClassVersion{Version: v.Version, Pools: pools})
+		then := ClassVersion{Version: v.Version, Pools: pools}
+		if h := v.Hosted; h != nil {
+			then.Hosted = &HostedControlPlane{Version: h.Version, Object: Object{Spec: json.RawMessage(hashed(h.Object))}}
+		}
+		out.Older = append(out.Older, then)
 	}
 	return &out
 }

@@ -7,6 +7,9 @@ package fleet
 // Source: Cluster API, "Chained and efficient upgrades".
 type Topology struct {
 	Class Key
+	// Version is that of the topology, beside a hosted control plane, whose keeper decides about
+	// patches; empty: the control plane has it.
+	Version string `json:",omitempty"`
 	// Listed says that the class lists versions, so that an upgrade may go
 	// through several minors, one by one.
 	Listed bool `json:",omitempty"`
@@ -22,10 +25,12 @@ type Topology struct {
 	Deferred map[PoolName]string `json:",omitempty"`
 }
 
-// A ClassVersion is what a class makes of the pools of a cluster at a version.
+// A ClassVersion is what a class makes of the pools of a cluster, and of its hosted control plane if it has one, at
+// a version.
 type ClassVersion struct {
 	Version string
 	Pools   map[PoolName]Blueprint
+	Hosted  *HostedControlPlane `json:",omitempty"`
 }
 
 // A Blueprint is what of a pool a class may make differently at each version:

@@ -25,7 +25,7 @@ type VersionStep struct {
 // VersionStep judges whether the control plane of c may go from version from, the oldest
 // that serves, to that of c: up by one minor version at most, and not back. A class that
 // lists versions goes through all of them, and like Cluster API's webhook for topologies a
-// class refuses an older patch version as well. What cannot be read is allowed.
+// class refuses an older patch version as well, but of a hosted control plane, whose keeper decides about patches. What cannot be read is allowed.
 // Source: Cluster API, webhooks of KubeadmControlPlane and Cluster; Kubernetes, version skew policy.
 func (c *Cluster) VersionStep(from string) VersionStep {
 	to := c.Version()
@@ -38,7 +38,7 @@ func (c *Cluster) VersionStep(from string) VersionStep {
 	around := fmt.Sprintf("or annotate the Cluster with %s: %s", AllowVersionAnnotation, to)
 	switch listed := c.Topology != nil && c.Topology.Listed; {
 	case next.Major() < was.Major(), next.Major() == was.Major() && minors < 0,
-		c.Topology != nil && next.Major() == was.Major() && minors == 0 && next.Patch() < was.Patch():
+		c.Topology != nil && c.Hosted == nil && next.Major() == was.Major() && minors == 0 && next.Patch() < was.Patch():
 		return VersionStep{
 			Why:  fmt.Sprintf("the control plane cannot go back from %s to %s", from, to),
 			Hint: fmt.Sprintf("set %s or a newer version, %s", from, around),

@@ -34,6 +34,8 @@ func TestVersionStep(t *testing.T) {
 		"a patch back":                         {plain, "v1.34.2", "v1.34.1", ""},
 		"a minor back, in a class with a list": {listed, "v1.34.1", "v1.33.9", back + "v1.34.1 to v1.33.9"},
 		"a patch back, in a class":             {class, "v1.34.2", "v1.34.1", back + "v1.34.2 to v1.34.1"},
+		"a patch back, hosted and in a class":  {func(c *fleet.Cluster) { class(c); hosted(c) }, "v1.34.2", "v1.34.0", ""},
+		"a minor back, hosted and in a class":  {func(c *fleet.Cluster) { class(c); hosted(c) }, "v1.34.2", "v1.33.0", back + "v1.34.2 to v1.33.0"},
 		"to a release candidate, in a class":   {class, "v1.34.0", "v1.34.0-rc.1", ""},
 		"it is allowed":                        {allow("v1.36.0"), "v1.34.1", "v1.36.0", ""},
 		"back, and it is allowed":              {allow("v1.33.9"), "v1.34.1", "v1.33.9", ""},

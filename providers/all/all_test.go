@@ -22,7 +22,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
-		"aws AWSManagedCluster", "aws AWSManagedMachinePool",
+		"aws AWSManagedCluster", "aws AWSManagedClusterTemplate", "aws AWSManagedMachinePool", "aws AWSFargateProfile",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate",
 		"azure AzureManagedCluster", "azure AzureManagedMachinePool", "azure AzureClusterIdentity",
@@ -40,7 +40,7 @@ func TestRegistry(t *testing.T) {
 		"vsphere InClusterIPPool", "vsphere GlobalInClusterIPPool",
 		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
 		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
-		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane", "eks NodeadmConfig", "eks NodeadmConfigTemplate", "aks AzureManagedControlPlane",
+		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane", "eks AWSManagedControlPlaneTemplate", "eks NodeadmConfig", "eks NodeadmConfigTemplate", "aks AzureManagedControlPlane",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

@@ -53,6 +53,10 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 		subject += "\x00" + string(a.Stage) + "\x00" + a.Wish
 	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.EnsurePool:
 		subject += "\x00" + a.Mark
+	case fleet.EnsureControlPlane:
+		if a.Mark != "" { // a step of several
+			subject += "\x00" + a.Mark
+		}
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)
 	}

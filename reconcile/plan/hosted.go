@@ -13,7 +13,7 @@ import (
 // has of it. One that somebody else keeps is only waited for.
 func (d *draft) planHosted() {
 	p := d.Observed.ControlPlane
-	refused := d.hostedVersionRefused()
+	refused, steps := cmp.Or(d.staging.Blocked(), d.hostedVersionRefused()), d.staging.Next()
 	switch {
 	case p.External && !p.Ready:
 		d.wait("the control plane is not ready%s", because(p.Message))
@@ -25,6 +25,8 @@ func (d *draft) planHosted() {
 	case !p.Ready:
 		d.wait("the control plane is not ready%s", because(p.Message))
 		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the control plane is not ready"})
+	case len(steps) > 1, len(steps) > 0 && len(p.Drift) == 0: // what was observed compares with the last of them
+		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Mark: steps[0], Reason: fmt.Sprintf("version %s → %s", d.served(), strings.Join(steps, " → "))})
 	case len(p.Drift) > 0:
 		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: strings.Join(p.Drift, "; ")})
 	}
@@ -135,7 +137,7 @@ func (f *facts) preflightHosted(g *group) gate {
 	case NewerMinor(g.pool.Version, served):
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the API server's %s", g.name, g.pool.Version, served)
 	}
-	out.roll = out.create
+	out.roll = cmp.Or(out.create, f.staging.Holds(g.name))
 	stays := f.hostedServes() && f.hostedVersionRefused() != ""
 	if out.roll == "" && !f.hostedDone() && !stays {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)

@@ -52,10 +52,16 @@ func (f *facts) stage() {
 			continue // nothing joins before it is gone
 		}
 		pool := m.Pool
-		if m.Role == fleet.RoleControlPlane && f.Desired.Hosted == nil {
+		switch hosted := f.Desired.Hosted != nil; {
+		case m.Role == fleet.RoleControlPlane && !hosted:
 			pool = f.Desired.ControlPlane.Name
+		case pool == "" && hosted: // that is what serves
+			continue
 		}
 		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})
+	}
+	if f.Desired.Hosted != nil && f.served() != "" {
+		machines = append(machines, staging.Machine{Version: f.served()})
 	}
 	machines = append(machines, f.unseenMachines()...)
 	machines = append(machines, f.keptMachines()...)

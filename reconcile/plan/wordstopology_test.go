@@ -20,7 +20,14 @@ func classy(c *fleet.Cluster, concurrency int, versions ...string) {
 			b.Template = template(v, "")
 			older.Pools[p.Name] = b
 		}
+		if c.Hosted != nil {
+			h := *c.Hosted
+			h.Version, older.Hosted = v, &h
+		}
 		t.Older = append(t.Older, older)
+	}
+	if c.Hosted != nil {
+		t.Version = c.Workers[0].Version
 	}
 	c.Topology = t
 }

@@ -21,10 +21,10 @@ func distributionKind(p fleet.Kind) *kind {
 		group: p.Group, name: p.Kind, versions: p.Versions,
 		new: p.New, nonNegative: p.NonNegative, values: p.Values, renamed: p.Renamed,
 		refused: metadataRefused(p.Refused), limited: joined(map[string]string{}, p.Limited), unused: metadataUnused(p.Unused),
-		union: p.Role == fleet.HostedControlPlaneKind,
+		union: p.Role == fleet.HostedControlPlaneKind || p.Role == fleet.HostedControlPlaneTemplateKind,
 	}
 	switch p.Role {
-	case fleet.ControlPlaneTemplateKind:
+	case fleet.ControlPlaneTemplateKind, fleet.HostedControlPlaneTemplateKind:
 		k.normalise = asItIs
 	case fleet.ControlPlaneKind:
 		k.ours = poolAnnotations()

@@ -320,9 +320,6 @@ func unsupported() map[string]string {
 		"VSphereMachineTemplate.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
 		"ProviderServiceAccount.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "the credentials of vCenter for what needs them, and remove it from the overlay",
 		"VirtualMachine.vmoperator.vmware.com":                                supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
-		"AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io":           "a ClusterClass makes no control plane that is hosted: write an AWSManagedControlPlane and an AWSManagedCluster for each cluster",
-		"AWSFargateProfile.infrastructure.cluster.x-k8s.io":                   "profiles of Fargate are not made yet: use a MachinePool with an AWSManagedMachinePool",
-		"AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io":        "a ClusterClass makes no control plane that is hosted: write an AWSManagedControlPlane and an AWSManagedCluster for each cluster",
 		"EKSConfig.bootstrap.cluster.x-k8s.io":                                eks,
 		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                        eks,
 		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                      "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment, with failureDomain one for each zone",
@@ -362,7 +359,7 @@ const eks = "it sets up Amazon Linux 2, of which EKS has no images from Kubernet
 
 // The ways out for what is not made of AKS, and for scale sets of Azure.
 const (
-	aksClass  = "a ClusterClass makes no control plane that is hosted: write an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools for each cluster"
+	aksClass  = "no ClusterClass makes a cluster of AKS yet: write an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools for each cluster"
 	aso       = "no objects of Azure Service Operator are made: use an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools"
 	azurePool = "scale sets are not made: use a MachineDeployment, with failureDomain one for each zone"
 )

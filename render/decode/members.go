@@ -145,6 +145,9 @@ func (s *overlaySet) companions(cluster fleet.Key) []*object {
 		if o.kind == nil || o.kind.role != fleet.InfrastructureCompanion || o.namespace != "" && o.namespace != cluster.Namespace {
 			continue
 		}
+		if of := o.ofCluster(); of != "" && of != cluster.Name {
+			continue
+		}
 		if slices.ContainsFunc(s.objects, func(other *object) bool {
 			return other.kind != nil && slices.Contains(o.kind.users, other.kind.provider) && other.kind.role != fleet.InfrastructureCompanion &&
 				slices.Contains(s.members[other], cluster)
@@ -174,7 +177,11 @@ func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
 // checkClusters adds a problem to each object that names a cluster which does not exist.
 func (s *overlaySet) checkClusters() {
 	for _, o := range s.objects {
-		switch o.value.(type) {
+		switch in := o.value.(type) {
+		case *infrastructure:
+			if of := o.ofCluster(); in.role == fleet.InfrastructureCompanion && of != "" && s.clusters[fleet.Key{Namespace: o.namespace, Name: of}] == nil && !s.unreadable {
+				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, of)
+			}
 		case *clusterv1.MachineDeployment, *clusterv1.Machine, *machinePool, *clusterv1.MachineHealthCheck:
 			if len(s.members[o]) == 0 && !s.unreadable {
 				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.clusterName())
@@ -200,6 +207,13 @@ func (s *overlaySet) there(kind string) string {
 	}
 	slices.Sort(names)
 	return "the overlay holds " + kind + " " + strings.Join(names, ", ")
+}
+
+// ofCluster returns spec.clusterName of the object.
+func (o *object) ofCluster() string {
+	spec, _ := o.raw["spec"].(map[string]any)
+	name, _ := spec["clusterName"].(string)
+	return name
 }
 
 // clusterName returns the name of the cluster that the object names.

@@ -14,7 +14,7 @@ func reviewedAnswers() map[string]string {
 	return out
 }
 
-// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestImagesOfWorkers and TestNodegroups of package aws hold them.
+// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestTrust, TestFargate, TestFargateStays, TestImagesOfWorkers and TestNodegroups of package aws hold them.
 func eksAnswers() map[string]string {
 	const (
 		own   = "in place"
@@ -31,6 +31,7 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
 		"AWSManagedControlPlane spec.additionalTags":                                       "in place: tags are added and changed; others stay",
+		"AWSManagedControlPlane spec.associateOIDCProvider":                                "in place: the OIDC provider is made, or deleted",
 		"AWSManagedControlPlane spec.addons":                                               own,
 		"AWSManagedControlPlane spec.addons.conflictResolution":                            "in place: with the next change of the addon",
 		"AWSManagedControlPlane spec.addons.name":                                          "in place: the addon of the old name is deleted, and one of the new name installed",
@@ -54,6 +55,10 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.upgradePolicy":                                        own,
 		"AWSManagedControlPlane spec.version":                                              "in place, by one minor version at a time; refused on the way back",
 
+		"AWSFargateProfile spec":                      "refused: the profile keeps it, and the cluster reports it; set another profileName",
+		"AWSFargateProfile spec.additionalTags":       "in place: tags are added and changed; others stay",
+		"AWSFargateProfile spec.clusterName":          "in place: the profile of the old cluster is deleted, and one of the other cluster made",
+		"AWSFargateProfile spec.profileName":          "in place: a profile of the new name is made, and that of the old name deleted",
 		"AWSManagedMachinePool spec":                  keeps,
 		"AWSManagedMachinePool spec.additionalTags":   "in place: tags are added and changed; others stay",
 		"AWSManagedMachinePool spec.amiVersion":       "in place: EKS replaces the machines",

@@ -18,6 +18,9 @@ func (b *builder) topology(root *object, c *fleet.Cluster) *fleet.Topology {
 		return nil
 	}
 	t := &fleet.Topology{Class: root.classRef, Listed: e.Upgrade.Listed, Concurrency: e.Upgrade.Concurrency}
+	if c.Hosted != nil {
+		t.Version = e.Version
+	}
 	for _, name := range e.Upgrade.Order {
 		t.Order = append(t.Order, fleet.PoolName(name))
 		if why, ok := e.Upgrade.Deferred[name]; ok {
@@ -65,6 +68,10 @@ func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 	for _, o := range made {
 		switch in := o.value.(type) {
 		case *clusterv1.Cluster:
+			if c.Hosted != nil {
+				out.Hosted = at.hosted(o, &then)
+				continue
+			}
 			p := at.controlPlane(o, in.Spec.ControlPlaneRef)
 			then.ControlPlane = p
 			out.Pools[p.Name] = p.Blueprint()
@@ -105,6 +112,11 @@ func anonymous(t *fleet.Topology, hide func(*fleet.Object)) *fleet.Topology {
 			pools[name] = b
 		}
 		out.Older[i].Pools = pools
+		if h := out.Older[i].Hosted; h != nil {
+			plane := *h
+			hide(&plane.Object)
+			out.Older[i].Hosted = &plane
+		}
 	}
 	return &out
 }

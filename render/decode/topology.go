@@ -135,6 +135,8 @@ func (o *object) plain() topology.Object {
 // empty where o is none.
 func (o *object) contract() topology.Contract {
 	switch {
+	case o.kind != nil && o.kind.role == fleet.HostedControlPlaneTemplateKind:
+		return topology.Hosted
 	case o.kind == nil || o.kind.role != fleet.ControlPlaneTemplateKind:
 		return ""
 	case slices.Contains(o.kind.v1beta1Contract, o.gvk.Version):

@@ -32,6 +32,7 @@ type Contract string
 const (
 	V1Beta1 Contract = "v1beta1" // spec.machineTemplate.infrastructureRef, spec.rolloutAfter
 	V1Beta2 Contract = "v1beta2" // spec.machineTemplate.spec.infrastructureRef, spec.rollout.after
+	Hosted  Contract = "hosted"  // it has no machines
 )
 
 func (o Object) text(key string) string { s, _ := o.Raw[key].(string); return s }
@@ -70,6 +71,7 @@ type Class struct {
 
 	object    Object
 	spec      clusterv1.ClusterClassSpec
+	hosted    bool // the control plane has no machines
 	templates map[clusterv1.ClusterClassTemplateReference]Object
 	variables map[string]*variable
 	engines   sync.Pool
@@ -104,6 +106,10 @@ func NewClass(folder string, o Object, find Finder) *Class {
 	digest := sha256.New()
 	add := func(o Object) { _, _ = fmt.Fprintf(digest, "%s\n%s\n", o.File, marshal(o.Raw)) }
 	add(o)
+	plane := c.spec.ControlPlane.TemplateRef
+	if t, ok := find(plane.GroupVersionKind().Group, plane.Kind, plane.Name); ok {
+		c.hosted = t.Contract == Hosted
+	}
 	for _, r := range c.refs() {
 		t, ok := find(r.ref.GroupVersionKind().Group, r.ref.Kind, r.ref.Name)
 		switch version := t.gvk().Version; {
@@ -124,6 +130,7 @@ func NewClass(folder string, o Object, find Finder) *Class {
 	}
 	c.Digest = hex.EncodeToString(digest.Sum(nil))
 	c.checkVersions()
+	c.checkHosted()
 	c.checkWorkers()
 	c.compileVariables()
 	c.checkPatches()
@@ -150,7 +157,10 @@ func (c *Class) read() error {
 	return err
 }
 
-const controlPlaneField = "spec.controlPlane.templateRef"
+const (
+	controlPlaneField = "spec.controlPlane.templateRef"
+	machinesField     = "spec.controlPlane.machineInfrastructure.templateRef"
+)
 
 // A reference is a template that the class refers to at field.
 type reference struct {
@@ -163,7 +173,9 @@ func (c *Class) refs() []reference {
 	out := []reference{
 		{"spec.infrastructure.templateRef", s.Infrastructure.TemplateRef},
 		{controlPlaneField, s.ControlPlane.TemplateRef},
-		{"spec.controlPlane.machineInfrastructure.templateRef", s.ControlPlane.MachineInfrastructure.TemplateRef},
+	}
+	if !c.hosted {
+		out = append(out, reference{machinesField, s.ControlPlane.MachineInfrastructure.TemplateRef})
 	}
 	for i := range s.Workers.MachineDeployments {
 		md, at := &s.Workers.MachineDeployments[i], fmt.Sprintf("spec.workers.machineDeployments[%d]", i)

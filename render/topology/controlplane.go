@@ -21,14 +21,15 @@ func (x *expansion) controlPlane() createdRef {
 	t.labels = merged(labels, texts(inner["labels"]))
 	t.notes = merged(clonedFrom(t.template), notes, texts(inner["annotations"]))
 	t.overrides = x.values(topologyControlPlane+".variables.overrides", topology.Variables.Overrides, false)
-	known := map[string]any{
-		"name": name, "version": x.version, "metadata": builtinMetadata(t.labels, t.notes),
-		"machineTemplate": map[string]any{"infrastructureRef": map[string]any{"name": machineName}},
+	known := map[string]any{"name": name, "version": x.version, "metadata": builtinMetadata(t.labels, t.notes)}
+	t.builtin = map[string]any{"controlPlane": known}
+	if x.class.hosted {
+		return x.hostedControlPlane(t, name)
 	}
+	known["machineTemplate"] = map[string]any{"infrastructureRef": map[string]any{"name": machineName}}
 	if topology.Replicas != nil {
 		known["replicas"] = *topology.Replicas
 	}
-	t.builtin = map[string]any{"controlPlane": known}
 	machine := &patchTarget{
 		place: controlPlaneMachine, template: x.class.templates[class.MachineInfrastructure.TemplateRef],
 		overrides: t.overrides, builtin: t.builtin,

@@ -31,6 +31,7 @@ type expansion struct {
 
 // An Expansion is what a class makes of a Cluster.
 type Expansion struct {
+	Version string // of the topology
 	Objects []*Expanded
 	Upgrade Upgrade
 	// Older is what it makes at those kubernetesVersions of the class that are older than
@@ -66,7 +67,7 @@ func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 		return nil, x.problems
 	}
 	x.builtin = x.clusterBuiltin()
-	out := &Expansion{Upgrade: x.upgrade()}
+	out := &Expansion{Version: x.cluster.Spec.Topology.Version, Upgrade: x.upgrade()}
 	out.Objects = x.objectsAt(x.cluster.Spec.Topology.Version, &out.Upgrade)
 	x.engine.budget, x.cost = &budget{left: maxWork}, rulesCost // for all older versions together
 	for _, v := range x.older() {
@@ -169,7 +170,8 @@ func (x *expansion) check() {
 	if v, ok := x.cluster.Annotations[clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation]; ok && concurrency(v) < 1 {
 		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "", "%q must be a number of pools, at least 1", v)
 	}
-	if h := &t.ControlPlane.HealthCheck; is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
+	x.checkHosted()
+	if h := &t.ControlPlane.HealthCheck; !x.class.hosted && is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
 		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
 	}
 	deployments, pools := map[string]bool{}, map[string]bool{}

@@ -16,6 +16,9 @@ import (
 // decide follows what is to be done for what the machines of v's cluster share.
 func (v *view) decide() *steps.Decision {
 	d := new(steps.Decision)
+	if wantsFargate(v.c) {
+		d.Faults = append(d.Faults, fleet.Errorf(fleet.Invalid, "make Fargate profiles", "Fargate is for clusters of EKS, and machines are the control plane of %s (remove its AWSFargateProfiles)", v.c.Key))
+	}
 	n := v.network(d)
 	if n.vpc == "" {
 		v.endpointBefore(d)

@@ -17,7 +17,7 @@ import (
 // the interfaces of load balancers take their time to go.
 func (p machines) RemoveShared(ctx context.Context, what string, c *fleet.Cluster, v *view) error {
 	if api.IsManaged(c) {
-		return p.nothingKept(ctx, what, c)
+		return p.deleteManaged(ctx, what, c)
 	}
 	return p.removeShared(ctx, what, c, v)
 }

@@ -25,6 +25,8 @@ type managed struct {
 	lost bool
 	// addons are those that are there, once changes looked at them.
 	addons []*cloud.Addon
+	// fargate are the profiles that are there, once changes looked at them.
+	fargate []*cloud.FargateProfile
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.
@@ -185,8 +187,16 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 	if err != nil {
 		return fleet.Infrastructure{}, err
 	}
+	fargate := false
+	if c.Delete && m.is != nil && m.is.Status != cloud.Deleting { // their Nodes are ready until they go
+		all, err := profiles(ctx, m.place, m.is.Name, wantsFargate(c))
+		if err != nil {
+			return fleet.Infrastructure{}, err
+		}
+		fargate = len(all) > 0
+	}
 	out := fleet.Infrastructure{
-		Exists: len(groups)+len(m.instances) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(), Failures: m.failures(), FailureDomains: m.failureDomains(),
+		Exists: len(groups)+len(m.instances) > 0 || fargate, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(), Failures: m.failures(), FailureDomains: m.failureDomains(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
 	}
 	driver.SortMachines(out.Machines)
@@ -196,8 +206,9 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 	return out, err
 }
 
-// nothingKept refuses to go on while there are node groups. There is nothing else to delete.
-func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluster) error {
+// deleteManaged deletes the Fargate profiles of a cluster of EKS, once there are no node groups. All else goes with its
+// control plane.
+func (p *Provider) deleteManaged(ctx context.Context, what string, c *fleet.Cluster) error {
 	m, err := p.lookManaged(ctx, c)
 	if err != nil {
 		return err
@@ -206,7 +217,11 @@ func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluste
 	if err == nil && len(groups) > 0 {
 		return fleet.Errorf(fleet.Conflict, what, "there are still node groups, %s is the first", groups[0].Name)
 	}
-	return err
+	if err != nil || m.is == nil || m.is.Status == cloud.Deleting {
+		return err
+	}
+	_, err = dropFargate(ctx, m.place, m.is.Name, wantsFargate(c), c.Owns)
+	return cloud.Wrap(what, err)
 }
 
 // letsInTheAgent finds the entry in Git that lets in the agent.
@@ -242,6 +257,9 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 	for i := range m.want.Addons {
 		a := &m.want.Addons[i]
 		note("addon", a.Name+" "+a.Version, m.addonVersion(ctx, a, m.want.Version))
+	}
+	if wantsFargate(c) && n.vpc != "" && len(m.fargateSubnets()) == 0 {
+		note("Fargate", "", fleet.Errorf(fleet.Invalid, "find private subnets for Fargate", "%s has none (add some)", n.vpc))
 	}
 	for _, pool := range c.Workers {
 		p.checkPool(ctx, m.view, pool, n, note)

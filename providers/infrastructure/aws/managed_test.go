@@ -144,10 +144,13 @@ func (w *managedWorld) step() (done bool) {
 		for _, p := range i.Pools {
 			w.say(w.provider.DeletePool(w.Context(), w.op(), c, p.Name))
 		}
-		if len(i.Pools)+len(i.Machines) == 0 && s.Exists {
+		switch gone := len(i.Pools)+len(i.Machines) == 0; {
+		case gone && i.Exists:
+			w.say(w.provider.DeleteInfrastructure(w.Context(), w.op(), c))
+		case gone && s.Exists:
 			w.say(w.plane.Delete(w.Context(), w.op(), c))
 		}
-		return len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
+		return !i.Exists && len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
 	}
 	if !s.Ready || len(s.Drift) > 0 {
 		w.say(w.plane.Ensure(w.Context(), w.op(), c))
@@ -275,7 +278,7 @@ func TestManagedInItsOwnNetwork(t *testing.T) {
 // node group, and the next one brings all to the same end.
 func TestManagedSweep(t *testing.T) {
 	// Machines join by access entries.
-	sweptSpec := strings.Replace(planeSpec, "{", "{accessConfig: {authenticationMode: api_and_config_map}, ", 1)
+	sweptSpec := strings.Replace(planeSpec, "{", "{associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, ", 1)
 	changes := 0
 	live := func(w *managedWorld, client *awstest.Client) {
 		rest := func() {
@@ -296,19 +299,24 @@ func TestManagedSweep(t *testing.T) {
 			w.Fatalf("not at rest: %v", w.errs)
 		}
 		rest()
-		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
+		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
 		w.cluster.KeptPools[0].Version = "v1.34.0"
 		w.cluster.KeptPools[0].Count = 3
 		rest()
 		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize") + w.attr(awstest.Addons, "version"); is != "1.34API_AND_CONFIG_MAP1.343v1.34.0-eksbuild.1" {
 			w.Errorf("the end is %s", is)
 		}
-		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
+		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
 		rest()
 		if is := w.attr(awstest.Addons, "version"); is != "v1.34.0-eksbuild.2" {
 			w.Errorf("the addon has %s", is)
 		}
 		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}")
+		rest()
+		if trusts := w.cloud.Things(awstest.Trusts); len(trusts) > 0 {
+			w.Errorf("OIDC providers that left Git: %v", trusts)
+		}
+		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}")
 		rest()
 		time.Sleep(time.Minute)
 		if preserved := w.cloud.Things(awstest.ManagedClusters)[0].Sets["preserved"]; len(w.cloud.Things(awstest.Addons)) > 0 || !slices.Equal(preserved, []string{"vpc-cni"}) {
@@ -316,7 +324,7 @@ func TestManagedSweep(t *testing.T) {
 		}
 		w.cluster.Delete = true
 		rest()
-		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.Addons} {
+		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.Addons, awstest.Trusts} {
 			if left := w.cloud.Things(k); len(left) > 0 {
 				w.Errorf("left: %v", left)
 			}

@@ -147,7 +147,10 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	err = managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
 	})
-	return out, fleet.JoinErrors(unlisted, err)
+	untrusted := trustsIn(ctx, at, slices.ContainsFunc(clusters, associates), func(t *cloud.Trust) {
+		add("OIDC provider", t.ARN, t.ARN[strings.LastIndexByte(t.ARN, '/')+1:], t.Tags, func(ctx context.Context) error { return at.DeleteTrust(ctx, t.ARN) })
+	})
+	return out, fleet.JoinErrors(unlisted, err, untrusted)
 }
 
 // parametersOf returns the user data of machines of a fleet that is in parameters of SSM, with tags that follow from the names.
@@ -192,7 +195,7 @@ func managedIn(ctx context.Context, at *cloud.Place, some bool, each func(k *clo
 	return fleet.JoinErrors(errs...)
 }
 
-// dropManaged deletes the node groups of a cluster, and once they are gone the cluster. One without its tags is of
+// dropManaged deletes the node groups of a cluster, then its Fargate profiles, and once they are gone the cluster. One without its tags is of
 // others.
 func dropManaged(ctx context.Context, at *cloud.Place, k *cloud.ManagedCluster) error {
 	name := k.Name
@@ -204,6 +207,15 @@ func dropManaged(ctx context.Context, at *cloud.Place, k *cloud.ManagedCluster) 
 		return err
 	}
 	if len(groups) == 0 {
+		found, err := dropFargate(ctx, at, name, false, func(tags map[string]string) bool {
+			return tags[fleet.TagFleet] == k.Tags[fleet.TagFleet] && tags[fleet.TagCluster] == k.Tags[fleet.TagCluster]
+		})
+		if err != nil {
+			return err
+		}
+		if found {
+			return fleet.Errorf(fleet.Unavailable, "delete cluster "+name, "its Fargate profiles are being deleted first")
+		}
 		return busyNow(at.DeleteManagedCluster(ctx, name))
 	}
 	for _, g := range groups {

@@ -99,7 +99,9 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
-		s.Message = strings.Trim(s.Message+"; "+m.addonProblems(), "; ")
+		for _, problems := range []string{m.addonProblems(), m.fargateProblems()} {
+			s.Message = strings.Trim(s.Message+"; "+problems, "; ")
+		}
 	}
 	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
 		s.Message = err.Error()
@@ -294,7 +296,13 @@ func (m *managed) create(ctx context.Context) error {
 }
 
 // tags returns those of the cluster.
-func (m *managed) tags() cloud.Tags { return m.shared("control-plane", "control-plane", nil) }
+func (m *managed) tags() cloud.Tags {
+	more := make(cloud.Tags)
+	if m.want.AssociateOIDCProvider {
+		more[trustTag] = yes
+	}
+	return m.shared("control-plane", "control-plane", more)
+}
 
 // encryption returns what is encrypted; nil: nothing with a key of people.
 func (m *managed) encryption() []cloud.Encryption {
@@ -307,7 +315,8 @@ func (m *managed) encryption() []cloud.Encryption {
 	return []cloud.Encryption{one}
 }
 
-// Delete implements providers.HostedControlPlane: the cluster goes, which has no node groups any more, and then its network.
+// Delete implements providers.HostedControlPlane: the cluster goes, which has no node groups and Fargate profiles any more, and
+// then its network.
 func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	what := "delete the control plane of " + c.Key.String()
 	p, err := k.provider()
@@ -333,6 +342,9 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 	if len(names) > 0 {
 		slices.Sort(names)
 		return fleet.Errorf(fleet.Conflict, what, "cluster %s of EKS still has the node groups %s (those that are not in Git, delete in AWS)", m.is.Name, strings.Join(names, ", "))
+	}
+	if err := m.dropTrust(ctx); err != nil {
+		return cloud.Wrap(what, err)
 	}
 	p.o.Log.InfoContext(ctx, "deleting a cluster of EKS", "cluster", c.Key.String(), "name", m.is.Name)
 	defer m.changed()

@@ -103,6 +103,12 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
 	}
+	if err := m.changeTrust(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := m.changeFargate(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := m.changeAddons(ctx, s); err != nil { // last: those of a newer version of Kubernetes need it
 		return nil, err
 	}

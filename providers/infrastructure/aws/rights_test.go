@@ -126,8 +126,8 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 // managedRightsLife is the life of a cluster of EKS that makes each kind of request, without one permission; empty: with all.
 func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told string) {
 	const (
-		access = "accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
-		other  = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
+		access = "associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
+		other  = "associateOIDCProvider: true, accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
 		none   = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, "
 	)
 	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), groupSpec, func(w *managedWorld) {
@@ -155,6 +155,13 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 				}
 			},
 			func() {
+				for _, x := range w.cloud.Things(awstest.Trusts) {
+					w.cloud.Edit(x.ID, func(x *awstest.Thing) { x.Sets["audiences"] = nil })
+				}
+				time.Sleep(10 * time.Minute)
+				w.fargate(systemPods)
+				_, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&w.cluster})
+				w.say(err)
 				w.change("{", "{"+other)
 				w.cluster.KeptPools[0].Infrastructure = object(w, "AWSManagedMachinePool", "pool", strings.Replace(groupSpec, "web", "db", 1))
 			},
@@ -195,12 +202,13 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		maps.Copy(taken, some)
 		told += said
 	}
-	if denied == "" || strings.HasPrefix(denied, "eks:") {
+	ofEKS := strings.HasPrefix(denied, "eks:") || strings.HasPrefix(denied, "iam:")
+	if denied == "" || ofEKS {
 		some, said := managedRightsLife(t, denied)
 		maps.Copy(taken, some)
 		told += said
 	}
-	if strings.HasPrefix(denied, "eks:") {
+	if ofEKS {
 		return taken, told
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +319,8 @@ func policy(rights []string) string {
 	looks := statement{Sid: "Look", Resource: "*"}
 	change := statement{Sid: "Change", Resource: "*"}
 	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
-	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*"}
+	trusts := statement{Sid: "OIDCProvidersOfEKS", Resource: "arn:*:iam::*:oidc-provider/oidc.eks.*"}
+	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*", "arn:*:eks:*:*:fargateprofile/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
@@ -339,6 +348,8 @@ func policy(rights []string) string {
 			in = &buckets
 		case strings.HasPrefix(action, "Describe"), strings.HasPrefix(action, "List"), strings.HasPrefix(action, "Get"):
 			in = &looks
+		case service == "iam":
+			in = &trusts
 		case service == "secretsmanager":
 			in = &secrets
 		case service == "ssm":
@@ -347,7 +358,7 @@ func policy(rights []string) string {
 			in = &clusters
 		case r == "eks:CreateAccessEntry": // CreateCluster asks for it, too, and then there is nothing that has a tag
 			in = &mark
-		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon":
+		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon", action == "DeleteFargateProfile":
 			in = &changes
 		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
@@ -361,12 +372,12 @@ func policy(rights []string) string {
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	statements := []statement{
-		looks, change, clusters, mark, changes, tag, remove, secrets, parameters, buckets, objects,
-		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
+		looks, change, clusters, mark, changes, trusts, tag, remove, secrets, parameters, buckets, objects,
+		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com", "eks-fargate-pods.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
 		{Sid: "ProfilesOfMachines", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/fairlead-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}},
-		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"eks-nodegroup.amazonaws.com", "eks.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
+		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"eks-fargate.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
 		roles,
 	}
 	for i := range statements {

@@ -24,7 +24,7 @@ func (s *Stage) Progress() (reason, message string) {
 			parts = append(parts, text.Some(slices.Sorted(slices.Values(who)))+" "+what)
 		}
 	}
-	cp := string(s.cluster.ControlPlane.Name)
+	cp := s.cluster.ControlPlaneName()
 	then := ""
 	if len(s.next) > 0 {
 		then = ", then " + strings.Join(s.next, ", ")

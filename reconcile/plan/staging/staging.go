@@ -43,7 +43,8 @@ type span struct{ oldest, newest string }
 func (s span) mixed() bool { return s.oldest != s.newest }
 
 // A Machine is what a Stage needs of one: the name of its pool, which is that of the control
-// plane for every machine of it, whatever it was called when the machine was made.
+// plane for every machine of it, whatever it was called when the machine was made. What serves of
+// a hosted control plane is one without a pool.
 type Machine struct {
 	Pool    fleet.PoolName
 	Version string // of Kubernetes, that it was made for
@@ -62,8 +63,14 @@ func New(c *fleet.Cluster, machines []Machine) *Stage {
 		Topology: topology, to: d.ControlPlane.Version, cluster: &d, slots: topology.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
+	if topology.Version != "" {
+		s.to = topology.Version
+	}
 	read := make(map[string]bool)
 	for _, m := range machines {
+		if d.Hosted != nil && m.Pool == "" {
+			m.Version = s.listed(m.Version)
+		}
 		if !read[m.Version] {
 			switch _, err := version.ParseSemantic(m.Version); {
 			case err != nil && m.Pool == d.ControlPlane.Name:
@@ -79,6 +86,23 @@ func New(c *fleet.Cluster, machines []Machine) *Stage {
 	s.stageControlPlane()
 	s.stageWorkers()
 	return s
+}
+
+// listed returns the version that the class calls what serves of a hosted control plane, whose keeper decides about
+// patches: that of the cluster if its minor is the same, or the keeper is ahead of it, or the newest one of the minor.
+func (s *Stage) listed(serves string) string {
+	switch _, err := version.ParseSemantic(serves); {
+	case err != nil:
+		return serves
+	case minor(serves) >= minor(s.to):
+		return s.to
+	}
+	for _, o := range slices.Backward(s.Older) {
+		if minor(o.Version) == minor(serves) {
+			return o.Version
+		}
+	}
+	return serves
 }
 
 // Cluster returns the cluster with its pools in their desired state for now.
@@ -229,9 +253,9 @@ func (s *Stage) Blocked() string {
 // waits says what the control plane waits for.
 func (s *Stage) waits() string {
 	if slices.Contains(s.unknown, s.behind) {
-		return fmt.Sprintf("control plane %s waits until the version of pool %s is known", s.cluster.ControlPlane.Name, s.behind)
+		return fmt.Sprintf("control plane %s waits until the version of pool %s is known", s.cluster.ControlPlaneName(), s.behind)
 	}
-	return fmt.Sprintf("control plane %s waits until pool %s is upgraded", s.cluster.ControlPlane.Name, s.behind)
+	return fmt.Sprintf("control plane %s waits until pool %s is upgraded", s.cluster.ControlPlaneName(), s.behind)
 }
 
 // Behind names the pool that the control plane waits for; empty where it waits for none.
@@ -257,6 +281,14 @@ func (s *Stage) Frozen(pool fleet.PoolName) string {
 		return ""
 	}
 	return s.frozen[pool]
+}
+
+// Next returns the version that the control plane goes to now, and those that come after it; empty: it goes to none.
+func (s *Stage) Next() []string {
+	if s == nil || !s.begun || s.Held() {
+		return nil
+	}
+	return append([]string{s.step}, s.next...)
 }
 
 // Holds says why no machine of pool is replaced yet; empty where one may be.

@@ -13,7 +13,7 @@ import (
 
 // TestScripts reads "stage to=v1.35.4 versions=(v1.33.4,v1.34.4) concurrency=1 defer=(a)",
 // followed by a pool a line, "cp v1.33.4 v1.34.4", with the versions of its machines; the
-// first is the control plane. It prints the version that each pool is to have, and why one
+// first is the control plane, which "hosted" says is hosted. It prints the version that each pool is to have, and why one
 // waits or stays.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -25,6 +25,9 @@ func TestScripts(t *testing.T) {
 			}
 			var b strings.Builder
 			now := s.Cluster()
+			if now.Hosted != nil {
+				fmt.Fprintf(&b, "hosted %s\n", now.Hosted.Version)
+			}
 			for _, p := range now.Pools() {
 				fmt.Fprintf(&b, "%s %s", p.Name, p.Version)
 				if s.Keeps(p.Name) {
@@ -82,6 +85,14 @@ func read(d *datadriven.TestData) (*fleet.Cluster, []staging.Machine) {
 			older.Pools[p.Name] = fleet.Blueprint{Template: fleet.TemplateHash(v)}
 		}
 		c.Topology.Older = append(c.Topology.Older, older)
+	}
+	if d.HasArg("hosted") {
+		c.Hosted = &fleet.HostedControlPlane{Object: fleet.Object{Name: string(c.ControlPlane.Name)}, Version: to}
+		c.Topology.Version, c.ControlPlane = to, fleet.Pool{}
+		for i := range c.Topology.Older {
+			c.Topology.Older[i].Hosted = &fleet.HostedControlPlane{Object: c.Hosted.Object, Version: c.Topology.Older[i].Version}
+		}
+		machines[0].Pool = ""
 	}
 	for _, name := range deferred {
 		c.Topology.Deferred[fleet.PoolName(name)] = "an annotation"

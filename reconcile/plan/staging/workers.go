@@ -71,25 +71,43 @@ func (s *Stage) become(p *fleet.Pool, version string) {
 	if version == s.to {
 		return
 	}
-	v, _ := s.At(version)
-	b, ok := v.Pools[p.Name]
-	if !ok {
+	if !s.at(p, version) {
 		s.freeze(p, s.has[p.Name].newest, fmt.Sprintf("pool %s cannot be upgraded to %s", p.Name, version))
-		return
 	}
-	*p = p.At(version, b)
+}
+
+// at makes p what the class makes of it at a version, and reports whether the class has that.
+func (s *Stage) at(p *fleet.Pool, version string) bool {
+	v, _ := s.At(version)
+	if s.hosted(p) {
+		if v.Hosted != nil {
+			s.cluster.Hosted = v.Hosted
+		}
+		return v.Hosted != nil
+	}
+	b, ok := v.Pools[p.Name]
+	if ok {
+		*p = p.At(version, b)
+	}
+	return ok
+}
+
+// hosted reports whether p stands for the hosted control plane.
+func (s *Stage) hosted(p *fleet.Pool) bool {
+	return s.cluster.Hosted != nil && p == &s.cluster.ControlPlane
 }
 
 // stay leaves p at the version that it has. If the class no longer has that,
 // and people do not defer the upgrade, what is missing may be of the next one.
 func (s *Stage) stay(p *fleet.Pool, h span, why string, deferred bool) {
+	if s.hosted(p) { // nothing of it changes
+		return
+	}
 	for _, have := range []string{h.newest, h.oldest} {
 		if have == s.to {
 			return // what has begun to be as Git asks for goes on
 		}
-		v, _ := s.At(have)
-		if b, ok := v.Pools[p.Name]; ok {
-			*p = p.At(have, b)
+		if s.at(p, have) {
 			s.kept[p.Name] = true
 			return
 		}

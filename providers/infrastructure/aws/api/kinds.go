@@ -26,6 +26,7 @@ const (
 	// ManagedCluster is the kind of the infrastructure beside one.
 	ManagedCluster  = "AWSManagedCluster"
 	managedPoolKind = "AWSManagedMachinePool"
+	fargateKind     = "AWSFargateProfile"
 
 	RoleIdentity       = "AWSClusterRoleIdentity"
 	StaticIdentity     = "AWSClusterStaticIdentity"
@@ -73,23 +74,32 @@ func Kinds() []fleet.Kind {
 	managed := kind(fleet.InfrastructureCluster, ManagedCluster, kinds.Objects(kinds.Checked((*validator).managedCluster), newest))
 	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": "EKS gives the endpoint: leave it out"}
 	managed.Serving = servingManaged
+	managedClass := kind(fleet.InfrastructureClusterTemplate, ManagedCluster+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedCluster), newest))
+	managedClass.Refused = map[string]string{below + "spec.controlPlaneEndpoint": managed.Refused["spec.controlPlaneEndpoint"]}
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
 	pool.NonNegative = true
-	return []fleet.Kind{cluster, clusters, machine, machines, managed, pool, role, static, own}
+	fargate := kind(fleet.InfrastructureCompanion, fargateKind, kinds.Objects(fargateProfile, newest), kinds.Objects(oldFargateProfile, older))
+	fargate.Refused, fargate.Limited = map[string]string{"spec.rolePermissionsBoundary": noRoles}, map[string]string{"spec.roleName": "a role that exists; by default that of clusterawsadm, " + FargateRole}
+	return []fleet.Kind{cluster, clusters, machine, machines, managed, managedClass, pool, fargate, role, static, own}
 }
 
 // Distribution is the name of the distribution of machines that join a control plane of EKS.
 const Distribution = "eks"
 
-// ControlPlaneKinds returns the kinds of control planes that EKS keeps.
+// ControlPlaneKinds returns the kinds of control planes that EKS keeps. The template is as upstream has it: in one version.
 func ControlPlaneKinds() []fleet.Kind {
-	k := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: "controlplane.cluster.x-k8s.io", Kind: ManagedControlPlane},
-		kinds.Objects(managedControlPlane, "v1beta2"), kinds.Objects(oldControlPlane, "v1beta1"))
-	k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(), limitedOfManagedControlPlane(), unusedOfManagedControlPlane()
-	k.Refused["spec.disableVPCCNI"] = addonsByGit
-	k.Refused["spec.network.vpc.privateDnsHostnameTypeOnLaunch"] = "subnets are not told what instances are called: leave it out"
-	return []fleet.Kind{k}
+	const group, newest, below = "controlplane.cluster.x-k8s.io", "v1beta2", "spec.template."
+	plane := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane},
+		kinds.Objects(managedControlPlane, newest), kinds.Objects(oldControlPlane, "v1beta1"))
+	plane.Refused, plane.Limited, plane.Unused = refusedOfManagedControlPlane("spec."), limitedOfManagedControlPlane("spec."), unusedOfManagedControlPlane("spec.")
+	plane.Refused["spec.disableVPCCNI"] = addonsByGit
+	class := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneTemplateKind, Group: group, Kind: ManagedControlPlane + "Template"},
+		kinds.BareTemplates[AWSManagedControlPlaneSpec](nil, newest))
+	class.Refused, class.Limited, class.Unused = refusedOfManagedControlPlane(below+"spec."), limitedOfManagedControlPlane(below+"spec."), unusedOfManagedControlPlane(below+"spec.")
+	delete(class.Limited, below+"spec.version")
+	class.Unused[below+"spec.version"] = "spec.topology.version of the Cluster says it"
+	return []fleet.Kind{plane, class}
 }
 
 // secrets implements fleet.Kind.

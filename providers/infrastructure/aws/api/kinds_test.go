@@ -25,12 +25,10 @@ import (
 // types, and no others.
 func TestFieldsOfCRDs(t *testing.T) {
 	kindstest.Definitions{Project: "capa", Group: "infrastructure.cluster.x-k8s.io", Missing: []string{
-		"AWSFargateProfile", "AWSMachinePool", "AWSManagedClusterTemplate",
+		"AWSMachinePool",
 		"ROSACluster", "ROSAMachinePool", "ROSANetwork", "ROSARoleConfig",
 	}}.Compare(t, api.Kinds())
-	kindstest.Definitions{Project: "capa", Group: "controlplane.cluster.x-k8s.io", Missing: []string{
-		"AWSManagedControlPlaneTemplate", "ROSAControlPlane",
-	}}.Compare(t, api.ControlPlaneKinds())
+	kindstest.Definitions{Project: "capa", Group: "controlplane.cluster.x-k8s.io", Missing: []string{"ROSAControlPlane"}}.Compare(t, api.ControlPlaneKinds())
 }
 
 // kinds are those of clusters of both sorts.
@@ -40,11 +38,8 @@ func kinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKi
 func TestKindsOfOthers(t *testing.T) {
 	const infrastructure, controlPlane, bootstrap = "infrastructure.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta2", "bootstrap.cluster.x-k8s.io/v1beta2"
 	kindstest.Refused(t, kinds(),
-		[3]string{infrastructure, "AWSManagedClusterTemplate", "AWSManagedControlPlane"},
-		[3]string{infrastructure, "AWSFargateProfile", "AWSManagedMachinePool"},
 		[3]string{infrastructure, "AWSMachinePool", "use a MachineDeployment"},
 		[3]string{infrastructure, "ROSACluster", "rosa command line"},
-		[3]string{controlPlane, "AWSManagedControlPlaneTemplate", "AWSManagedControlPlane"},
 		[3]string{controlPlane, "ROSAControlPlane", "rosa command line"},
 		[3]string{bootstrap, "EKSConfig", "NodeadmConfigTemplate"},
 	)
@@ -92,8 +87,6 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-ipv6":                          {"vpc.ipv6"},
 		"cluster-template-flatcar-machinepool":           {"AWSMachinePool is not supported"},
 		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
-		"cluster-template-eks-clusterclass":              {"AWSManagedControlPlaneTemplate is not supported"},
-		"cluster-template-eks-fargate":                   {"AWSFargateProfile is not supported"},
 		"cluster-template-eks-ipv6":                      {"vpc.ipv6"},
 		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
 		"cluster-template-eks-managedmachinepool":        {"the cloud sets up the machines by itself"},
@@ -114,6 +107,9 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			text = bytes.ReplaceAll(text, []byte("${CLUSTER_NAME:0:54}"), []byte("${CLUSTER_NAME}")) // an expression of clusterctl alone
+			if name == "cluster-template-eks-clusterclass" {                                         // it has no Cluster
+				text = append(text, "\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: eks-1}\nspec: {topology: {classRef: {name: eks}, version: v1.34.1, workers: {machineDeployments: [{class: default-worker, name: md-0}]}}}\n"...)
+			}
 			clusters, problems := decode.New("f", kinds()).Decode(name, kindstest.Render(t, fstest.MapFS{"capa.yaml": {Data: text}}, values(), "capa.yaml"))
 			var said strings.Builder
 			for _, p := range problems {
@@ -134,6 +130,12 @@ func TestCorpus(t *testing.T) {
 				plane, err := api.ReadControlPlane(c)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if name == "cluster-template-eks-fargate" {
+					if all, err := api.FargateProfiles(c); err != nil || len(all) != 1 || all[0].ProfileName != "default_capa-fargate-0" || plane.Version != "1.34" {
+						t.Errorf("the cluster is %+v with the profiles %+v, %v", plane, all, err)
+					}
+					return
 				}
 				worker, err := api.ReadMachine(c.Workers[0].Infrastructure)
 				if err != nil || plane.Version != "1.34" || worker.AMI.EKSLookupType != "AmazonLinux2023" || c.Workers[0].Bootstrap.Kind != "NodeadmConfig" {

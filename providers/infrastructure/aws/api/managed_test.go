@@ -209,3 +209,49 @@ spec: {template: {spec: {kubelet: {config: {maxPods: 58}}}}}
 		t.Errorf("beside machines that serve: %v", problems)
 	}
 }
+
+// TestFargateProfile: what is filled in, and what is refused.
+func TestFargateProfile(t *testing.T) {
+	k := kindstest.Kind(t, api.Kinds(), "AWSFargateProfile")
+	for name, tc := range map[string]struct{ version, spec, want string }{
+		"least":         {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}]}`, ""},
+		"older":         {"v1beta1", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}]}`, ""},
+		"no cluster":    {"v1beta2", `{"selectors":[{"namespace":"a"}]}`, "spec.clusterName: Required"},
+		"no selectors":  {"v1beta2", `{"clusterName":"eu-1"}`, "which Pods run on Fargate"},
+		"six selectors": {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"},{"namespace":"b"},{"namespace":"c"},{"namespace":"d"},{"namespace":"e"},{"namespace":"f"}]}`, "must have at most 5"},
+		"six labels":    {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a","labels":{"a":"","b":"","c":"","d":"","e":"","f":""}}]}`, "must have at most 5"},
+		"no namespace":  {"v1beta2", `{"clusterName":"eu-1","selectors":[{"labels":{"a":"b"}}]}`, "spec.selectors[0].namespace: Required"},
+		"subnet":        {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}],"subnetIDs":["a"]}`, "spec.subnetIDs[0]"},
+		"path":          {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}],"rolePath":"a"}`, "begin and end with /"},
+		"a name":        {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}],"profileName":"_a"}`, "must begin with a letter"},
+		"a tag":         {"v1beta2", `{"clusterName":"eu-1","selectors":[{"namespace":"a"}],"additionalTags":{"aws:a":"b"}}`, "those of AWS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs := managed(t, k, tc.version, tc.spec)
+			if (tc.want == "") != (errs == "") || !strings.Contains(errs, tc.want) {
+				t.Fatalf("%q, want %q", errs, tc.want)
+			}
+			if s, ok := out.(*api.AWSFargateProfileSpec); tc.want == "" && (!ok || s.ProfileName != "prod_eu-1" || s.RoleName != "eks-fargate.cluster-api-provider-aws.sigs.k8s.io" || s.RolePath != "/") {
+				t.Errorf("it is %+v", out)
+			}
+		})
+	}
+}
+
+// TestFargateProfileInGit: a profile is of the cluster that it names, which has to be there.
+func TestFargateProfileInGit(t *testing.T) {
+	const profile = "\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSFargateProfile\nmetadata: {name: a, namespace: prod}\nspec: {clusterName: eu-1, selectors: [{namespace: a}]}"
+	two := classOfEKS + "---\n" + strings.Replace(classOfEKS[strings.LastIndex(classOfEKS, "\n---\n")+5:], "name: eu-1", "name: eu-2", 1)
+	clusters, problems := decodeEKS(two + profile)
+	if len(problems) > 0 || len(clusters) != 2 || len(clusters[0].Companions) != 1 || len(clusters[1].Companions) != 0 {
+		t.Fatalf("%d clusters, problems %v", len(clusters), problems)
+	}
+	all, err := api.FargateProfiles(&clusters[0])
+	if err != nil || len(all) != 1 || all[0].ProfileName != "prod_a" {
+		t.Errorf("profiles %v, %v", all, err)
+	}
+	_, problems = decodeEKS(two + strings.Replace(profile, "eu-1", "eu-3", 1))
+	if text := fmt.Sprint(problems); !strings.Contains(text, "AWSFargateProfile prod/a: spec.clusterName: names Cluster prod/eu-3, which the overlay does not hold") {
+		t.Errorf("problems %s", text)
+	}
+}

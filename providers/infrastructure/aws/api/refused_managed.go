@@ -9,11 +9,9 @@ const (
 	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
 )
 
-// refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane.
-func refusedOfManagedControlPlane() map[string]string {
-	const at = "spec."
+// refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane, below at.
+func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		at + "associateOIDCProvider":      "no identity provider is made in IAM yet: make it of the issuer of the cluster, or use EKS Pod Identity, which needs none",
 		at + "bastion":                    noPlaneBastion,
 		at + "controlPlaneEndpoint":       "EKS gives the endpoint: leave it out",
 		at + "iamAuthenticatorConfig":     "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
@@ -36,30 +34,31 @@ func refusedOfManagedControlPlane() map[string]string {
 			out[path] = why
 		}
 	}
+	out[at+"network.vpc.privateDnsHostnameTypeOnLaunch"] = "subnets are not told what instances are called: leave it out"
 	return out
 }
 
 // limitedOfManagedControlPlane are those that are honoured in part.
-func limitedOfManagedControlPlane() map[string]string {
+func limitedOfManagedControlPlane(at string) map[string]string {
 	const own = "of machines of MachineDeployments: node groups have what their AWSManagedMachinePool says"
 	return map[string]string{
-		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
-		"spec.addons.version": "one that EKS has for the minor version of Kubernetes",
-		"spec.version":        "the minor version; AWS decides about patches",
-		"spec.tokenMethod":    "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
-		"spec.roleName":       "a role that exists; by default that of clusterawsadm, " + ServiceRole,
-		"spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup": emptiedGroup,
-		"spec.network.subnets.zoneType":                       limitedOfCluster("spec.")["spec.network.subnets.zoneType"],
+		at + "imageLookupBaseOS": own, at + "imageLookupFormat": own, at + "imageLookupOrg": own, at + "sshKeyName": own,
+		at + "addons.version": "one that EKS has for the minor version of Kubernetes",
+		at + "version":        "the minor version; AWS decides about patches",
+		at + "tokenMethod":    "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
+		at + "roleName":       "a role that exists; by default that of clusterawsadm, " + ServiceRole,
+		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup": emptiedGroup,
+		at + "network.subnets.zoneType":                       limitedOfCluster(at)[at+"network.subnets.zoneType"],
 	}
 }
 
 // unusedOfManagedControlPlane are those that may be there and do nothing.
-func unusedOfManagedControlPlane() map[string]string {
+func unusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		"spec.partition": "the region says which partition it is",
+		at + "partition": "the region says which partition it is",
 	}
 	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId", "vpc.carrierGatewayId"} {
-		out["spec.network."+name] = unusedOfCluster("spec.")["spec.network."+name]
+		out[at+"network."+name] = unusedOfCluster(at)[at+"network."+name]
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 // A Call is one request that the cloud got.
 type Call struct {
 	N       int
-	Service string // ec2, elasticloadbalancing, eks, sts, ssm, secretsmanager, s3
+	Service string // ec2, elasticloadbalancing, eks, sts, ssm, secretsmanager, s3, iam
 	Action  string
 	Form    map[string][]string // of a query
 }

@@ -41,6 +41,8 @@ const (
 	Nodegroups      Kind = "nodegroup"
 	AccessEntries   Kind = "accessentry"
 	Addons          Kind = "addon"
+	Trusts          Kind = "oidc-provider"
+	FargateProfiles Kind = "fargateprofile"
 )
 
 // Options of a Cloud. Zero values mean the defaults.
@@ -116,21 +118,22 @@ type answered struct {
 
 // Cloud is one account in one region. It is an http.Handler, and safe for concurrent use.
 type Cloud struct {
-	mu            sync.Mutex
-	o             Options
-	n             int
-	things        map[string]*Thing   // by id
-	tokens        map[string]token    // by zone and token
-	answered      map[string]answered // of EKS, by action and token
-	full          map[string]bool     // "zone type", or "zone", without capacity
-	failing       string              // why instances end as soon as they begin
-	failingGroups string              // why node groups cannot be made
-	failingAddons string              // why addons cannot be made or changed
-	denied        map[string]bool     // actions that no account may do
-	keys          map[string]string   // by access key, who has it
-	buckets       map[string]*bucket
-	faults        []*fault
-	calls         []Call
+	mu             sync.Mutex
+	o              Options
+	n              int
+	things         map[string]*Thing   // by id
+	tokens         map[string]token    // by zone and token
+	answered       map[string]answered // of EKS, by action and token
+	full           map[string]bool     // "zone type", or "zone", without capacity
+	failing        string              // why instances end as soon as they begin
+	failingGroups  string              // why node groups cannot be made
+	failingAddons  string              // why addons cannot be made or changed
+	failingFargate string              // why Fargate profiles cannot be made
+	denied         map[string]bool     // actions that no account may do
+	keys           map[string]string   // by access key, who has it
+	buckets        map[string]*bucket
+	faults         []*fault
+	calls          []Call
 }
 
 // The credentials that the cloud knows from its beginning.
@@ -259,7 +262,7 @@ func (c *Cloud) pass() {
 			case t.Attr["state"] == "pending" && now.Sub(t.Made) >= c.o.Delays.NAT:
 				t.Attr["state"] = "available"
 			}
-		case ManagedClusters, Nodegroups, Addons:
+		case ManagedClusters, Nodegroups, Addons, FargateProfiles:
 			c.passManaged(t, now)
 		case Balancers:
 			if t.Attr["state"] == "provisioning" && now.Sub(t.Made) >= c.o.Delays.Balancer {

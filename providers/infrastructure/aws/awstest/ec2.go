@@ -13,6 +13,7 @@ func (c *Cloud) actions() map[string]action {
 		"ssm":                  c.parameters(),
 		"eks":                  c.eks(),
 		"s3":                   c.s3(),
+		"iam":                  c.iam(),
 	} {
 		for name, do := range some {
 			out[service+" "+name] = do

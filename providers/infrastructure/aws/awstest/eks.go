@@ -43,7 +43,7 @@ func restAction(method, path string) (action string, in url.Values) {
 		case i == 1 && parts[0] == "tags":
 			in.Set("arn", p)
 			p = "*"
-		case i == 3 && (parts[2] == "node-groups" || parts[2] == "access-entries" || parts[2] == "addons"):
+		case i == 3 && (parts[2] == "node-groups" || parts[2] == "access-entries" || parts[2] == "addons" || parts[2] == "fargate-profiles"):
 			in.Set("name", p)
 			p = "*"
 		case i == 5:
@@ -80,6 +80,10 @@ func restAction(method, path string) (action string, in url.Values) {
 		"GET clusters * addons *":                              "DescribeAddon",
 		"POST clusters * addons * update":                      "UpdateAddon",
 		"DELETE clusters * addons *":                           "DeleteAddon",
+		"GET clusters * fargate-profiles":                      "ListFargateProfiles",
+		"POST clusters * fargate-profiles":                     "CreateFargateProfile",
+		"GET clusters * fargate-profiles *":                    "DescribeFargateProfile",
+		"DELETE clusters * fargate-profiles *":                 "DeleteFargateProfile",
 		"GET addons supported-versions":                        "DescribeAddonVersions",
 	}[strings.Join(shape, " ")], in
 }
@@ -114,6 +118,10 @@ func (c *Cloud) eks() map[string]action {
 		"UpdateAddon":                  c.updateAddon,
 		"DeleteAddon":                  c.deleteAddon,
 		"DescribeAddonVersions":        c.addonVersions,
+		"ListFargateProfiles":          c.listProfiles,
+		"CreateFargateProfile":         c.createProfile,
+		"DescribeFargateProfile":       c.describeProfile,
+		"DeleteFargateProfile":         c.deleteProfile,
 	}
 }
 
@@ -195,7 +203,7 @@ func (c *Cloud) passManaged(t *Thing, now time.Time) {
 // plugged into it.
 func (c *Cloud) goManaged(t *Thing) {
 	delete(c.things, t.ID)
-	if t.Kind == Addons {
+	if t.Kind == Addons || t.Kind == FargateProfiles {
 		return
 	}
 	if t.Kind == Nodegroups {
@@ -376,7 +384,7 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 		host := strings.ToLower(id) + ".gr7." + c.o.Region + ".eks.amazonaws.com"
 		out["endpoint"] = cmp.Or(t.Attr["endpoint"], "https://"+id+".gr7."+c.o.Region+".eks.amazonaws.com")
 		out["certificateAuthority"] = map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(cmp.Or(t.Attr["ca"], "CA of "+host)))}
-		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + id}}
+		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + fmt.Sprintf("%016X", t.Made.UnixNano()) + id[16:]}}
 	}
 	return out
 }
@@ -400,6 +408,8 @@ func (c *Cloud) deleteCluster(r request) (any, error) {
 		return nil, conflict("Cluster %s is %s", t.Attr["name"], t.Attr["status"])
 	case c.find(Nodegroups, "cluster", t.Attr["name"]) != nil:
 		return nil, conflict("Cluster has nodegroups attached")
+	case c.find(FargateProfiles, "cluster", t.Attr["name"]) != nil:
+		return nil, conflict("Cluster has Fargate profiles")
 	}
 	t.begin(deleting, c.o.Delays.Cluster, nil)
 	return map[string]any{"cluster": c.shownCluster(t)}, nil

@@ -168,7 +168,7 @@ func (c *Cloud) answer(req request, key, region string, faults []*fault) (any, e
 		}
 		return nil, failure{http.StatusForbidden, code, "AWS was not able to validate the provided access credentials"}
 	}
-	if region != c.o.Region {
+	if home := map[bool]string{false: c.o.Region, true: globalRegion}[req.call.Service == "iam"]; region != home {
 		return nil, failure{http.StatusForbidden, "SignatureDoesNotMatch", "Credential should be scoped to a valid region."}
 	}
 	if b := c.buckets[req.call.Action]; b != nil && !b.take(time.Now()) {

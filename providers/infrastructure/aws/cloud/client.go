@@ -31,6 +31,7 @@ type service struct {
 	target  string // before the names of actions of a JSON API
 	paths   bool   // methods and paths say what is asked for, and bodies are JSON
 	bucket  string // of S3
+	global  bool   // a partition has it once
 }
 
 //nolint:gochecknoglobals // constants that Go cannot write as some
@@ -38,6 +39,7 @@ var (
 	ec2            = service{name: "ec2", version: "2016-11-15"}
 	balancing      = service{name: "elasticloadbalancing", version: "2015-12-01"}
 	classic        = service{name: "elasticloadbalancing", version: "2012-06-01"}
+	iam            = service{name: "iam", version: "2010-05-08", global: true}
 	sts            = service{name: "sts", version: "2011-06-15"}
 	ssm            = service{name: "ssm", target: "AmazonSSM."}
 	eks            = service{name: "eks", paths: true}
@@ -97,7 +99,23 @@ func (c *Client) url(s service) string {
 	if c.endpoint != "" {
 		return strings.TrimSuffix(c.endpoint, "/") + "/"
 	}
-	return "https://" + s.name + "." + c.region + "." + suffix(c.region) + "/"
+	host := "." + c.region + "." + suffix(c.region)
+	if s.global {
+		host, _ = globalHome(c.region)
+	}
+	return "https://" + s.name + host + "/"
+}
+
+// Region returns the region that it asks.
+func (c *Client) Region() string { return c.region }
+
+// signedFor returns the region in signatures for a service.
+func (c *Client) signedFor(s service) string {
+	if !s.global {
+		return c.region
+	}
+	_, region := globalHome(c.region)
+	return region
 }
 
 // budget returns what a client asks for of an action: half of what AWS gives an account, since others
@@ -257,7 +275,7 @@ func (c *Client) exchange(ctx context.Context, s service, action, method, path s
 		req.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
 		options = append(options, unescaped)
 	}
-	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.region, time.Now(), options...); err != nil {
+	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.signedFor(s), time.Now(), options...); err != nil {
 		return nil, err
 	}
 	resp, err := c.http.Do(req)

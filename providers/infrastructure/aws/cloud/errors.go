@@ -128,7 +128,7 @@ func classes() []class {
 	return []class{
 		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable(Exception)?|SlowDown|OperationAborted|TooManyUpdates|ResourcePropagationDelayException|RequestExpired`),
 		of(fleet.Exhausted, `Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|InsufficientAddressCapacity|.*LimitExceeded|.*LimitExceededException|MaxSpotInstanceCountExceeded|SpotMaxPriceTooLow|UnfulfillableCapacity|ReservationCapacityExceeded|TooMany.*`),
-		of(fleet.Conflict, `DependencyViolation|OperationNotPermitted|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException|BucketAlready.*|BucketNotEmpty`),
+		of(fleet.Conflict, `DependencyViolation|OperationNotPermitted|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException|BucketAlready.*|BucketNotEmpty|EntityAlreadyExists|DeleteConflict|ConcurrentModification.*`),
 		of(fleet.NotFound, `.*NotFound.*|NoSuch.*|Gateway\.NotAttached`),
 		of(fleet.Invalid, `PermanentRedirect`), // a bucket of another region
 		of(fleet.Unauthorized, `UnauthorizedOperation|AccessDenied.*|AuthFailure|ExpiredToken.*|InvalidClientTokenId|UnrecognizedClientException|OptInRequired|Blocked|SignatureDoesNotMatch|InvalidSignatureException|MissingAuthenticationToken`),

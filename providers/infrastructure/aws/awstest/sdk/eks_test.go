@@ -101,6 +101,37 @@ func TestRequestsToEKS(t *testing.T) {
 				})
 			},
 		},
+		"ListFargateProfiles": {
+			func(ctx context.Context) error {
+				return errOf(x.ListFargateProfiles(ctx, &eks.ListFargateProfilesInput{ClusterName: k, MaxResults: aws.Int32(100)}))
+			},
+			func(ctx context.Context) error { return errOf(place.FargateProfiles(ctx, *k)) },
+		},
+		"DescribeFargateProfile": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeFargateProfile(ctx, &eks.DescribeFargateProfileInput{ClusterName: k, FargateProfileName: g}))
+			},
+			func(ctx context.Context) error { return errOf(place.FargateProfile(ctx, *k, *g)) },
+		},
+		"CreateFargateProfile": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateFargateProfile(ctx, &eks.CreateFargateProfileInput{
+					ClusterName: k, FargateProfileName: g, PodExecutionRoleArn: aws.String(role), Subnets: vpc.Subnets, Tags: tags,
+					Selectors: []types.FargateProfileSelector{{Namespace: aws.String("a"), Labels: tags}, {Namespace: aws.String("b-*")}},
+				}))
+			},
+			func(ctx context.Context) error {
+				return place.CreateFargateProfile(ctx, *k, cloud.FargateProfile{
+					Name: *g, Role: role, Subnets: vpc.Subnets, Tags: tags, Selectors: []cloud.FargateSelector{{Namespace: "a", Labels: tags}, {Namespace: "b-*"}},
+				})
+			},
+		},
+		"DeleteFargateProfile": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: k, FargateProfileName: g}))
+			},
+			func(ctx context.Context) error { return place.DeleteFargateProfile(ctx, *k, *g) },
+		},
 		"DeleteCluster": {
 			func(ctx context.Context) error { return errOf(x.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: k})) },
 			func(ctx context.Context) error { return place.DeleteManagedCluster(ctx, *k) },
@@ -335,6 +366,13 @@ func TestAnswersOfEKS(t *testing.T) {
 	g := must[*eks.DescribeNodegroupOutput](t)(x.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: name})).Nodegroup
 	if g.Status != types.NodegroupStatusActive || aws.ToInt32(g.ScalingConfig.DesiredSize) != 2 || aws.ToString(g.ReleaseVersion) != "1.33.2-20261101" || len(g.Subnets) != 3 {
 		t.Errorf("the node group is %+v", g)
+	}
+	must[*eks.CreateFargateProfileOutput](t)(x.CreateFargateProfile(ctx, &eks.CreateFargateProfileInput{
+		ClusterName: name, FargateProfileName: name, PodExecutionRoleArn: aws.String("arn:aws:iam::1:role/a"), Subnets: private, Selectors: []types.FargateProfileSelector{{Namespace: name}}, Tags: map[string]string{"a": "1"},
+	}))
+	p := must[*eks.DescribeFargateProfileOutput](t)(x.DescribeFargateProfile(ctx, &eks.DescribeFargateProfileInput{ClusterName: name, FargateProfileName: name})).FargateProfile
+	if p.Status != types.FargateProfileStatusActive || len(p.Subnets) != 3 || len(p.Selectors) != 1 || *p.Selectors[0].Namespace != "a" || p.Tags["a"] != "1" {
+		t.Errorf("the Fargate profile is %+v", p)
 	}
 	_, err = x.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: name})
 	if got := code(err); got != "ResourceInUseException" {
