@@ -25,7 +25,8 @@ type VersionStep struct {
 // VersionStep judges whether the control plane of c may go from version from, the oldest
 // that serves, to that of c: up by one minor version at most, and not back. A class that
 // lists versions goes through all of them, and like Cluster API's webhook for topologies a
-// class refuses an older patch version as well. What cannot be read is allowed.
+// class refuses an older patch version as well: both unless the control plane is hosted, since
+// its keeper may upgrade patches, and takes one version. What cannot be read is allowed.
 // Source: Cluster API, webhooks of KubeadmControlPlane and Cluster; Kubernetes, version skew policy.
 func (c *Cluster) VersionStep(from string) VersionStep {
 	to := c.Version()
@@ -36,15 +37,16 @@ func (c *Cluster) VersionStep(from string) VersionStep {
 	}
 	minors := int(next.Minor()) - int(was.Minor())
 	around := fmt.Sprintf("or annotate the Cluster with %s: %s", AllowVersionAnnotation, to)
-	switch listed := c.Topology != nil && c.Topology.Listed; {
+	class := c.Topology != nil && c.Hosted == nil
+	switch listed := class && c.Topology.Listed; {
 	case next.Major() < was.Major(), next.Major() == was.Major() && minors < 0,
-		c.Topology != nil && next.Major() == was.Major() && minors == 0 && next.Patch() < was.Patch():
+		class && next.Major() == was.Major() && minors == 0 && next.Patch() < was.Patch():
 		return VersionStep{
 			Why:  fmt.Sprintf("the control plane cannot go back from %s to %s", from, to),
 			Hint: fmt.Sprintf("set %s or a newer version, %s", from, around),
 		}
 	case next.Major() > was.Major(), minors > 1 && !listed:
-		if c.Topology != nil {
+		if class {
 			around = "list versions in ClusterClass " + c.Topology.Class.String() + ", " + around
 		}
 		return VersionStep{

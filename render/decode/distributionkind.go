@@ -24,7 +24,7 @@ func distributionKind(p fleet.Kind) *kind {
 		union: p.Role == fleet.HostedControlPlaneKind,
 	}
 	switch p.Role {
-	case fleet.ControlPlaneTemplateKind:
+	case fleet.ControlPlaneTemplateKind, fleet.HostedControlPlaneTemplateKind:
 		k.normalise = asItIs
 	case fleet.ControlPlaneKind:
 		k.ours = poolAnnotations()

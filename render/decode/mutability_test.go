@@ -231,7 +231,7 @@ func reviewed(k *kind, path string) (answer, entry string) {
 	if k.role == fleet.InfrastructureMachinePoolTemplate {
 		return "as the pool that the class makes of it", ""
 	}
-	if k.role == fleet.ControlPlaneTemplateKind {
+	if k.role == fleet.ControlPlaneTemplateKind || k.role == fleet.HostedControlPlaneTemplateKind {
 		return "as the control plane that the class makes of it", ""
 	}
 	if strings.HasPrefix(path, "metadata.") && k.provider != "" {
@@ -310,7 +310,7 @@ func upstream(name string, role fleet.KindRole) string {
 		return "its name counts and its content does not: a change in place replaces no machine, or the webhook refuses it, and a renamed template replaces machines."
 	case fleet.ControlPlaneKind:
 		return "the name of the machine template counts and its content does not, so that a renamed one replaces machines."
-	case fleet.ControlPlaneTemplateKind, fleet.InfrastructureClusterTemplate:
+	case fleet.ControlPlaneTemplateKind, fleet.HostedControlPlaneTemplateKind, fleet.InfrastructureClusterTemplate:
 		return "webhooks refuse a change of most of these templates; a class refers to a new one instead."
 	case fleet.InfrastructureMachine:
 		return "a change of what a Machine was made from is not reported."

@@ -61,10 +61,13 @@ func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 	}
 	out := fleet.ClassVersion{Version: v.Version, Pools: make(map[fleet.PoolName]fleet.Blueprint)}
 	then := *c
-	then.Workers = nil
+	then.Workers, then.KeptPools = nil, nil
 	for _, o := range made {
 		switch in := o.value.(type) {
 		case *clusterv1.Cluster:
+			if then.Hosted = at.hosted(o, &then); then.Hosted != nil {
+				continue
+			}
 			p := at.controlPlane(o, in.Spec.ControlPlaneRef)
 			then.ControlPlane = p
 			out.Pools[p.Name] = p.Blueprint()

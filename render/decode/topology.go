@@ -128,13 +128,16 @@ func (s *overlaySet) blueprints() {
 
 // plain returns o as people wrote it.
 func (o *object) plain() topology.Object {
-	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract()}
+	kept := o.kind != nil && o.kind.role == fleet.InfrastructureMachinePoolTemplate && !o.kind.ownMachines
+	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract(), Kept: kept}
 }
 
 // contract returns the contract of Cluster API that the control-plane template o follows;
 // empty where o is none.
 func (o *object) contract() topology.Contract {
 	switch {
+	case o.kind != nil && o.kind.role == fleet.HostedControlPlaneTemplateKind:
+		return topology.Hosted
 	case o.kind == nil || o.kind.role != fleet.ControlPlaneTemplateKind:
 		return ""
 	case slices.Contains(o.kind.v1beta1Contract, o.gvk.Version):

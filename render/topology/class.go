@@ -22,6 +22,7 @@ type Object struct {
 	Namespace string
 	Raw       map[string]any // as JSON has it, whole numbers as int64
 	Contract  Contract       // of a control-plane template
+	Kept      bool           // a template of machine pools that a cloud keeps
 }
 
 // A Contract says which fields of a control plane describe its machines. Empty: the object
@@ -32,6 +33,7 @@ type Contract string
 const (
 	V1Beta1 Contract = "v1beta1" // spec.machineTemplate.infrastructureRef, spec.rolloutAfter
 	V1Beta2 Contract = "v1beta2" // spec.machineTemplate.spec.infrastructureRef, spec.rollout.after
+	Hosted  Contract = "hosted"  // no machines: spec.version alone
 )
 
 func (o Object) text(key string) string { s, _ := o.Raw[key].(string); return s }
@@ -123,6 +125,7 @@ func NewClass(folder string, o Object, find Finder) *Class {
 		}
 	}
 	c.Digest = hex.EncodeToString(digest.Sum(nil))
+	c.checkHosted()
 	c.checkVersions()
 	c.checkWorkers()
 	c.compileVariables()
@@ -150,7 +153,10 @@ func (c *Class) read() error {
 	return err
 }
 
-const controlPlaneField = "spec.controlPlane.templateRef"
+const (
+	controlPlaneField = "spec.controlPlane.templateRef"
+	machinesField     = "spec.controlPlane.machineInfrastructure.templateRef"
+)
 
 // A reference is a template that the class refers to at field.
 type reference struct {
@@ -163,7 +169,9 @@ func (c *Class) refs() []reference {
 	out := []reference{
 		{"spec.infrastructure.templateRef", s.Infrastructure.TemplateRef},
 		{controlPlaneField, s.ControlPlane.TemplateRef},
-		{"spec.controlPlane.machineInfrastructure.templateRef", s.ControlPlane.MachineInfrastructure.TemplateRef},
+	}
+	if machines := s.ControlPlane.MachineInfrastructure.TemplateRef; machines.IsDefined() {
+		out = append(out, reference{machinesField, machines})
 	}
 	for i := range s.Workers.MachineDeployments {
 		md, at := &s.Workers.MachineDeployments[i], fmt.Sprintf("spec.workers.machineDeployments[%d]", i)

@@ -169,7 +169,8 @@ func (x *expansion) check() {
 	if v, ok := x.cluster.Annotations[clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation]; ok && concurrency(v) < 1 {
 		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "", "%q must be a number of pools, at least 1", v)
 	}
-	if h := &t.ControlPlane.HealthCheck; is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
+	x.checkHosted()
+	if h := &t.ControlPlane.HealthCheck; !x.class.hosted() && is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
 		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
 	}
 	deployments, pools := map[string]bool{}, map[string]bool{}
