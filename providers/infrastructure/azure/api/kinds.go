@@ -50,7 +50,7 @@ func Kinds() []fleet.Kind {
 	machine.Answers, machines.Answers = answers, answers
 
 	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
-	identity.Refused, identity.Limited, identity.Unused = refusedOfIdentity(), limitedOfIdentity(), map[string]string{}
+	identity.Limited, identity.Unused = limitedOfIdentity(), unusedOfIdentity()
 	identity.Secrets = secrets
 
 	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))

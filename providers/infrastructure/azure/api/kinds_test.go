@@ -107,19 +107,31 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// TestIdentities: a service principal with a password is honoured, and others are refused by name.
+// TestIdentities: all types of CAPZ are honoured, each with its own fields.
 func TestIdentities(t *testing.T) {
-	const whole = "tenantID: t, clientID: c, clientSecret: {name: s}"
+	const ids, secret = "tenantID: t, clientID: c, ", "clientSecret: {name: s}"
 	for spec, wrong := range map[string]string{
-		"{type: ServicePrincipal, " + whole + "}":                                       "",
-		"{type: ManualServicePrincipal, " + whole + "}":                                 "",
-		"{type: ServicePrincipal, tenantID: t, clientID: c}":                            "spec.clientSecret.name",
-		"{type: ServicePrincipal, clientID: c, clientSecret: {name: s}}":                "spec.tenantID",
-		"{type: ServicePrincipal, tenantID: a/b, clientID: c, clientSecret: {name: s}}": "spec.tenantID",
-		"{type: WorkloadIdentity, tenantID: t, clientID: c}":                            "use ServicePrincipal",
-		"{type: UserAssignedMSI, tenantID: t, clientID: c}":                             "use ServicePrincipal",
-		"{type: UserAssignedIdentityCredential}":                                        "use ServicePrincipal",
-		"{type: ServicePrincipalCertificate, " + whole + "}":                            "use ServicePrincipal",
+		"{type: ServicePrincipal, " + ids + secret + "}":                                                                                             "",
+		"{type: ManualServicePrincipal, " + ids + secret + "}":                                                                                       "",
+		"{type: ServicePrincipal, tenantID: t, clientID: c}":                                                                                         "spec.clientSecret.name",
+		"{type: ServicePrincipal, clientID: c, clientSecret: {name: s}}":                                                                             "spec.tenantID",
+		"{type: ServicePrincipal, tenantID: t, clientSecret: {name: s}}":                                                                             "spec.clientID",
+		"{type: ServicePrincipal, tenantID: a/b, clientID: c, clientSecret: {name: s}}":                                                              "spec.tenantID",
+		"{type: ServicePrincipal, certPath: /a, " + ids + secret + "}":                                                                               "spec.certPath",
+		"{type: ServicePrincipal, resourceID: /a, " + ids + secret + "}":                                                                             "",
+		"{type: WorkloadIdentity, tenantID: t, clientID: c}":                                                                                         "",
+		"{type: WorkloadIdentity, " + ids + secret + "}":                                                                                             "reads no Secret here",
+		"{type: UserAssignedMSI, tenantID: t, clientID: c}":                                                                                          "",
+		"{type: UserAssignedMSI, tenantID: t}":                                                                                                       "spec.clientID",
+		"{type: UserAssignedIdentityCredential, tenantID: t, clientID: c}":                                                                           "spec.userAssignedIdentityCredentialsPath",
+		"{type: UserAssignedIdentityCredential, " + ids + "userAssignedIdentityCredentialsPath: /a}":                                                 "",
+		"{type: UserAssignedIdentityCredential, " + ids + "userAssignedIdentityCredentialsPath: /a, userAssignedIdentityCredentialsCloudType: moon}": "spec.userAssignedIdentityCredentialsCloudType",
+		"{type: WorkloadIdentity, " + ids + "userAssignedIdentityCredentialsPath: /a}":                                                               "spec.userAssignedIdentityCredentialsPath",
+		"{type: WorkloadIdentity, " + ids + "userAssignedIdentityCredentialsCloudType: china}":                                                       "spec.userAssignedIdentityCredentialsCloudType",
+		"{type: ServicePrincipalCertificate, " + ids + secret + "}":                                                                                  "",
+		"{type: ServicePrincipalCertificate, " + ids + "certPath: /a}":                                                                               "",
+		"{type: ServicePrincipalCertificate, " + ids + "certPath: /a, " + secret + "}":                                                               "spec.clientSecret.name",
+		"{type: ServicePrincipalCertificate, tenantID: t, clientID: c}":                                                                              "spec.clientSecret.name",
 		"{type: Password}": "spec.type",
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureClusterIdentity"), "v1beta1", spec, nil)
