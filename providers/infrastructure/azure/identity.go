@@ -18,8 +18,8 @@ import (
 
 // Agent says which credentials of the agent's own machine clusters may use. By default they use none.
 type Agent struct {
-	TokenFile string `setting:"workload-identity-token" usage:"'FILE' with the token of the agent's workload identity, for AzureClusterIdentities of type WorkloadIdentity (default: they are refused)"`
-	Machine   bool   `setting:"managed-identity" usage:"let AzureClusterIdentities of type UserAssignedMSI use the managed identities of the agent's machine: true or false"`
+	TokenFile string `setting:"workload-identity-token" usage:"'FILE' with the token of the workload identity of the agent, for AzureClusterIdentities of type WorkloadIdentity (default: they are refused)"`
+	Machine   bool   `setting:"managed-identity" usage:"let AzureClusterIdentities of type UserAssignedMSI use the managed identities of the machine that the agent is on: true or false"`
 	Files     string `setting:"credential-files" usage:"'FOLDER' that holds the files of certPath and userAssignedIdentityCredentialsPath of AzureClusterIdentities (default: both are refused)"`
 }
 
