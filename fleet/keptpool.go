@@ -109,6 +109,11 @@ func (c *Cluster) KeptPool(name PoolName) (KeptPool, bool) {
 	return c.KeptPools[i], true
 }
 
+// OnlyKeptPools reports whether a cloud keeps all that c has: a hosted control plane, and pools.
+func (c *Cluster) OnlyKeptPools() bool {
+	return c.Hosted != nil && len(c.Workers) == 0 && len(c.KeptPools) > 0
+}
+
 // PoolTags returns the ownership tags of a pool of c that a cloud keeps, made by op.
 func (c *Cluster) PoolTags(name PoolName, op OperationID) map[string]string {
 	tags := c.Tags()

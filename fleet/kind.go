@@ -36,8 +36,8 @@ type Kind struct {
 	// one of the first. Each refuses the choices of the others. Empty: no other provider has the kind.
 	Choice string
 
-	// OwnMachines says of an InfrastructureMachinePool that Fairlead creates the machines of such a pool,
-	// as those of a MachineDeployment, each from the spec of the object. Otherwise the cloud keeps the pool.
+	// OwnMachines says of an InfrastructureMachinePool, or of a template of one, that Fairlead creates the machines of
+	// such a pool, as those of a MachineDeployment, each from the spec of the object. Otherwise the cloud keeps the pool.
 	OwnMachines bool
 
 	// Distribution is the name of the distribution that a kind of one is of: a control
@@ -60,7 +60,7 @@ type Kind struct {
 	// For a control plane it returns a *ControlPlaneManifest, for a hosted one a
 	// *HostedManifest, for a bootstrap configuration and a template of one a
 	// *BootstrapManifest. The template of a control
-	// plane is not normalised: what a class makes of it is.
+	// plane, hosted or not, is not normalised: what a class makes of it is.
 	Normalise func(v any) (spec any, errs field.ErrorList)
 
 	// Resolve completes spec, which Normalise returned, with what the companions that

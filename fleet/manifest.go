@@ -9,13 +9,12 @@ import (
 
 // The roles of the kinds of a distribution.
 const (
-	ControlPlaneKind            KindRole = "ControlPlane"            // what spec.controlPlaneRef of a Cluster names
-	ControlPlaneTemplateKind    KindRole = "ControlPlaneTemplate"    // what a ClusterClass makes a control plane from
-	HostedControlPlaneKind      KindRole = "HostedControlPlane"      // the same, where no machine serves the API
-	BootstrapConfigKind         KindRole = "BootstrapConfig"         // what a Machine that stands alone is set up with
-	BootstrapConfigTemplateKind KindRole = "BootstrapConfigTemplate" // what machines of a pool of workers are set up with
-
-	HostedControlPlaneTemplateKind KindRole = "HostedControlPlaneTemplate" // what a ClusterClass makes a hosted control plane from
+	ControlPlaneKind               KindRole = "ControlPlane"               // what spec.controlPlaneRef of a Cluster names
+	ControlPlaneTemplateKind       KindRole = "ControlPlaneTemplate"       // what a ClusterClass makes a control plane from
+	HostedControlPlaneKind         KindRole = "HostedControlPlane"         // the same, where no machine serves the API
+	HostedControlPlaneTemplateKind KindRole = "HostedControlPlaneTemplate" // what a ClusterClass makes a HostedControlPlane from
+	BootstrapConfigKind            KindRole = "BootstrapConfig"            // what a Machine that stands alone is set up with
+	BootstrapConfigTemplateKind    KindRole = "BootstrapConfigTemplate"    // what machines of a pool of workers are set up with
 )
 
 // A ControlPlaneManifest is what Normalise returns for a kind of the role ControlPlane:

@@ -105,9 +105,12 @@ type Machine struct {
 	// Interrupted says, of a machine on its way out, that its removal stopped half way:
 	// nothing happens until DeleteMachine is called again.
 	Interrupted bool
-	Created     time.Time
-	Addresses   []string
-	Origin      Origin
+	// Elsewhere says, of a machine that failed, that it never ran for want of capacity where it is, and that another
+	// one would be made in another place: it is replaced without waiting.
+	Elsewhere bool `json:",omitempty"`
+	Created   time.Time
+	Addresses []string
+	Origin    Origin
 	// Damaged says which of the tags are missing or damaged, for people; empty: none
 	// is. What a machine with damaged tags is, is not certain.
 	Damaged string

@@ -25,7 +25,8 @@ type VersionStep struct {
 // VersionStep judges whether the control plane of c may go from version from, the oldest
 // that serves, to that of c: up by one minor version at most, and not back. A class that
 // lists versions goes through all of them, and like Cluster API's webhook for topologies a
-// class refuses an older patch version as well, but of a hosted control plane, whose keeper decides about patches. What cannot be read is allowed.
+// class refuses an older patch version as well, but of a hosted control plane, whose keeper decides about patches.
+// One whose pools are all kept by a cloud, too, goes to one version at a time. What cannot be read is allowed.
 // Source: Cluster API, webhooks of KubeadmControlPlane and Cluster; Kubernetes, version skew policy.
 func (c *Cluster) VersionStep(from string) VersionStep {
 	to := c.Version()
@@ -36,7 +37,8 @@ func (c *Cluster) VersionStep(from string) VersionStep {
 	}
 	minors := int(next.Minor()) - int(was.Minor())
 	around := fmt.Sprintf("or annotate the Cluster with %s: %s", AllowVersionAnnotation, to)
-	switch listed := c.Topology != nil && c.Topology.Listed; {
+	class := c.Topology != nil && !c.OnlyKeptPools()
+	switch listed := class && c.Topology.Listed; {
 	case next.Major() < was.Major(), next.Major() == was.Major() && minors < 0,
 		c.Topology != nil && c.Hosted == nil && next.Major() == was.Major() && minors == 0 && next.Patch() < was.Patch():
 		return VersionStep{
@@ -44,7 +46,7 @@ func (c *Cluster) VersionStep(from string) VersionStep {
 			Hint: fmt.Sprintf("set %s or a newer version, %s", from, around),
 		}
 	case next.Major() > was.Major(), minors > 1 && !listed:
-		if c.Topology != nil {
+		if class {
 			around = "list versions in ClusterClass " + c.Topology.Class.String() + ", " + around
 		}
 		return VersionStep{

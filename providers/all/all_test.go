@@ -25,7 +25,7 @@ func TestRegistry(t *testing.T) {
 		"aws AWSManagedCluster", "aws AWSManagedClusterTemplate", "aws AWSManagedMachinePool", "aws AWSFargateProfile",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate",
-		"azure AzureManagedCluster", "azure AzureManagedMachinePool", "azure AzureClusterIdentity",
+		"azure AzureManagedCluster", "azure AzureManagedClusterTemplate", "azure AzureManagedMachinePool", "azure AzureManagedMachinePoolTemplate", "azure AzureClusterIdentity",
 		"docker DockerCluster", "docker DockerClusterTemplate", "docker DevCluster", "docker DevClusterTemplate", "docker DockerMachine", "docker DockerMachineTemplate", "docker DevMachine", "docker DevMachineTemplate",
 		"docker DockerMachinePool", "docker DockerMachinePoolTemplate", "docker DevMachinePool", "docker DevMachinePoolTemplate",
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
@@ -40,7 +40,7 @@ func TestRegistry(t *testing.T) {
 		"vsphere InClusterIPPool", "vsphere GlobalInClusterIPPool",
 		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
 		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
-		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane", "eks AWSManagedControlPlaneTemplate", "eks NodeadmConfig", "eks NodeadmConfigTemplate", "aks AzureManagedControlPlane",
+		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane", "eks AWSManagedControlPlaneTemplate", "eks NodeadmConfig", "eks NodeadmConfigTemplate", "aks AzureManagedControlPlane", "aks AzureManagedControlPlaneTemplate",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

@@ -26,6 +26,7 @@ func TestSettings(t *testing.T) {
 		above   = " is not above zero"
 		metal3  = " cannot be (rates and durations are above zero)"
 		vcenter = " cannot be (rates and durations are above zero, insecure is true or false)"
+		azure   = " cannot be (durations are above zero, managed-identity is true or false)"
 		hosts   = " is no duration above zero"
 	)
 	wrong := func(text ...string) []string { return text }
@@ -62,8 +63,11 @@ func TestSettings(t *testing.T) {
 			"endpoint": {wrong("", "http://127.0.0.1:8090"), wrong("aws.example.com", "ftp://aws.example.com", "https://", ":"), " is no URL such as https://aws.example.com"},
 		},
 		"azure": {
-			"tick":   {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), above},
-			"settle": {wrong("", "75s"), wrong("0", "-1s", "x"), above},
+			"tick":                    {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), azure},
+			"settle":                  {wrong("", "75s"), wrong("0", "-1s", "x"), azure},
+			"managed-identity":        {wrong("", "true", "false"), wrong("yes", " true"), azure},
+			"workload-identity-token": {good: wrong("", "/var/run/secrets/azure/tokens/azure-identity-token")},
+			"credential-files":        {good: wrong("", "/etc/azure")},
 		},
 		"docker": {
 			"tick":    {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), above},

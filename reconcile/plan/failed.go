@@ -14,7 +14,8 @@ const failedRetry = 5 * time.Minute
 
 // checkFailed marks machines as unhealthy that failed before they ever had a Node: there
 // is nothing on them to lose, and they will never run. Machines that a health
-// check looks after are its own.
+// check looks after are its own, but those that another place has capacity for: these are
+// replaced at once.
 //
 // What one machine of a pool fails of fails the others as well, as long as it lasts: one
 // machine at a time is tried again for all of them, and each try waits longer than the one
@@ -30,7 +31,7 @@ func (f *facts) checkFailed() {
 		for i, m := range failed {
 			joined := g.joinedSince(f, f.madeAt(m)) // what m failed of has passed
 			switch {
-			case m.leaving:
+			case m.leaving, m.Elsewhere:
 			case waits:
 				if m.current {
 					f.noteRetry(g, m)
@@ -44,15 +45,18 @@ func (f *facts) checkFailed() {
 				"failed to start, another is tried in its place" + because(m.Message),
 			}
 			m.condemned = !m.leaving
-			m.isTry = m.condemned && m.current && !joined
+			m.isTry = m.condemned && m.current && !joined && !m.Elsewhere
 		}
 	}
 }
 
-// failedLongAgo reports whether m failed to start, and has stayed for failedRetry.
+// failedLongAgo reports whether m failed to start, and has stayed for failedRetry, unless it is not to wait.
 func (f *facts) failedLongAgo(m *machine) bool {
-	if m.State != fleet.MachineFailed || m.node != nil || m.checked || m.duplicate || m.asked() || skipsRemediation(m) {
+	if m.State != fleet.MachineFailed || m.node != nil || m.checked && !m.Elsewhere || m.duplicate || m.asked() || skipsRemediation(m) {
 		return false
+	}
+	if m.Elsewhere {
+		return true
 	}
 	if f.unreachable && !f.failedFirst(m) {
 		return false // a Node is not known to be missing

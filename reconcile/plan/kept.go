@@ -25,6 +25,8 @@ type keptPool struct {
 
 	version string // of new machines: what the cloud says, or else the oldest kubelet; empty: not known
 	oldest  string // version of a kubelet, or of new machines; empty: not known, or it is not there
+
+	deferred string // the annotation by which people put off its upgrade, so that it stays at its version
 }
 
 // wanted is the number of machines that the pool is to have: where the cloud decides it, what it decided.
@@ -92,6 +94,7 @@ func (f *facts) findKept() {
 		if k.version == "" && k.read >= k.has() {
 			k.version = k.oldest
 		}
+		f.deferKept(k)
 	}
 }
 
@@ -253,11 +256,49 @@ func (d *draft) keptVersion(k *keptPool) (version string, upgrade bool) {
 	case order == 0:
 		return k.version, false
 	}
-	if why := d.keptGate(k, want).roll; why != "" {
+	if why := cmp.Or(d.keptGate(k, want).roll, d.keptTurn(k)); why != "" {
 		d.wait("%s", why)
 		return k.version, false
 	}
 	return want, true
+}
+
+// deferKept has k, of a cluster of a class, stay at its version if people defer its upgrade and it has not begun.
+func (f *facts) deferKept(k *keptPool) {
+	if t := f.Desired.Topology; t == nil || t.Deferred[k.name] == "" || !k.behind() || k.unknown() || k.upToDate > 0 {
+		return
+	}
+	p := *k.pool
+	p.Version = fleet.PlainVersion(k.version)
+	k.pool, k.deferred = &p, f.Desired.Topology.Deferred[k.name]
+	k.upToDate, k.outdated = k.outdated, 0
+}
+
+// behind reports whether k has a machine of an older version than Git asks for.
+func (k *keptPool) behind() bool {
+	return k.pool != nil && k.seen != nil && (!k.pool.Current(k.version) || k.outdated > 0)
+}
+
+// keptTurn says why k, of a cluster of a class, is not upgraded yet: so many other pools are, or come before it.
+// Source: Cluster API, exp/topology/desiredstate.
+func (f *facts) keptTurn(k *keptPool) string {
+	t := f.Desired.Topology
+	if t == nil {
+		return ""
+	}
+	at, n := slices.Index(t.Order, k.name), 0
+	for _, o := range f.kept {
+		if o == k || !o.behind() || o.pool.Paused || o.held != "" {
+			continue
+		}
+		if slices.Index(t.Order, o.name) < at || o.seen.State == fleet.KeptUpdating {
+			n++
+		}
+	}
+	if n < t.Concurrency {
+		return ""
+	}
+	return fmt.Sprintf("pool %s waits for its turn to be upgraded", k.name)
 }
 
 // keptTarget returns the version that k is to have now: that of Git, or that of the API server if Git's is newer and
@@ -275,7 +316,7 @@ func (f *facts) keptTarget(k *keptPool) string {
 
 // askFor has the change of k that is planned now ask for a version.
 func (d *draft) askFor(k *keptPool, version string) {
-	if version == k.pool.Version {
+	if p, _ := d.Desired.KeptPool(k.name); version == p.Version {
 		return
 	}
 	out := *d.Desired

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan/staging"
@@ -27,7 +29,39 @@ func (f *facts) topologyState() (reason, message string) {
 	case f.paused():
 		return clusterv1.ClusterTopologyReconcilePausedReason, f.whyPaused()
 	}
+	if f.Desired.OnlyKeptPools() {
+		return f.hostedProgress()
+	}
 	return f.staging.Progress()
+}
+
+// hostedProgress is the Progress of a cluster all of which a cloud keeps.
+func (f *facts) hostedProgress() (reason, message string) {
+	to := f.Desired.Version()
+	if why := f.hostedVersionRefused(); why != "" {
+		return clusterv1.ClusterTopologyReconciledFailedReason, why
+	}
+	var parts, deferred []string
+	if order, known := fleet.CompareKubernetes(f.served(), to); known && order < 0 {
+		parts = append(parts, f.Desired.ControlPlaneName()+" goes to "+to)
+	}
+	for _, k := range f.kept {
+		switch {
+		case k.deferred != "":
+			deferred = append(deferred, fmt.Sprintf("%s deferred by %s", k.name, k.deferred))
+		case k.behind():
+			parts = append(parts, string(k.name)+" to be upgraded")
+		}
+	}
+	switch {
+	case len(parts)+len(deferred) == 0:
+		return "", ""
+	case len(parts) == 0:
+		reason = clusterv1.ClusterTopologyReconciledMachinePoolsUpgradeDeferredReason
+	default:
+		reason = clusterv1.ClusterTopologyReconciledClusterUpgradingReason
+	}
+	return reason, "Upgrading to " + to + ": " + strings.Join(append(parts, deferred...), "; ")
 }
 
 func isVersion(v string) bool {
@@ -36,10 +70,11 @@ func isVersion(v string) bool {
 }
 
 // stage has Git ask for the pools in their state for now, on the way to what it
-// asks for. A cluster without a class is on a way only where its control plane may not go on.
+// asks for. A cluster without a class is on a way only where its control plane may not go on, and
+// one all of which a cloud keeps is on none: keptTurn is for its pools.
 func (f *facts) stage() {
 	class := f.Desired.Topology != nil
-	if f.deleting() || !class && (f.Desired.Hosted != nil || !f.everServed()) {
+	if f.deleting() || f.Desired.OnlyKeptPools() || !class && (f.Desired.Hosted != nil || !f.everServed()) {
 		return
 	}
 	machines := make([]staging.Machine, 0, len(f.machines))

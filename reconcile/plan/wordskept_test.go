@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"testing"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/reconcile/plan"
 )
 
 // kept reads a line about a pool that the cloud keeps, as Git has it.
@@ -75,4 +77,20 @@ func keptOf(c forecast.Change) string {
 		return string(c.Pool)
 	}
 	return ""
+}
+
+// TestDeferredPoolVersion: another change of a pool whose upgrade people defer asks for the version that it has.
+func TestDeferredPoolVersion(t *testing.T) {
+	s := newScript()
+	s.hosted(words{"version": "v1.34.2", "has": "v1.34.2", "served": "v1.34.2"})
+	s.kept("a", words{"version": "v1.34.2", "count": "2"})
+	s.seen("a", words{"version": "v1.33.5"})
+	s.topology(words{"defer": "a"})
+	p := plan.Compute(s.in)
+	if len(p.Actions) != 1 || p.Actions[0].Kind != fleet.EnsurePool || p.Desired.KeptPools[0].Version != "v1.33.5" {
+		t.Errorf("actions %v, version %s", p.Actions, p.Desired.KeptPools[0].Version)
+	}
+	if got := s.in.Desired.KeptPools[0].Version; got != "v1.34.2" {
+		t.Errorf("Git has %s now", got)
+	}
 }

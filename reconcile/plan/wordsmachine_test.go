@@ -36,7 +36,7 @@ func (s *script) machine(ref string, w words) {
 	}
 	m := fleet.Machine{
 		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
-		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"), Interrupted: w.is("interrupted"),
+		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"), Interrupted: w.is("interrupted"), Elsewhere: w.is("elsewhere"),
 	}
 	m.Power = fleet.HostPower(w["power"])
 	if w.is("released") {

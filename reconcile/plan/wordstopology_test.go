@@ -13,6 +13,9 @@ func classy(c *fleet.Cluster, concurrency int, versions ...string) {
 	for _, p := range c.Workers {
 		t.Order = append(t.Order, p.Name)
 	}
+	for _, p := range c.KeptPools {
+		t.Order = append(t.Order, p.Name)
+	}
 	for _, v := range versions {
 		older := fleet.ClassVersion{Version: v, Pools: map[fleet.PoolName]fleet.Blueprint{}}
 		for _, p := range c.Pools() {

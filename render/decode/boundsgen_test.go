@@ -203,6 +203,7 @@ func filledIn() []string {
 		"core/v1beta1.MachineSetSpec.selector", "core/v1beta2.MachineSetSpec.selector",
 		"core/v1beta2.MachineDeploymentRolloutStrategy.type",
 		"controlplane/kubeadm/v1beta2.KubeadmControlPlaneRolloutStrategy.type",
+		"infrastructure/azure/api.AzureManagedControlPlaneSpec.resourceGroupName",
 		"infrastructure/docker/api.DevClusterSpec.backend", "infrastructure/docker/api.OldDevClusterSpec.backend", "infrastructure/docker/api.DevMachineSpec.backend",
 		"infrastructure/metal3/api.FromPool.apiGroup", "infrastructure/metal3/api.FromPool.kind", "infrastructure/metal3/api.IPPoolReference.kind",
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func clusterClassKind() *kind {
+	const planes = "a template of a control plane of a distribution that is built in, or of one that is hosted, such as an AzureManagedControlPlaneTemplate"
 	const extension = "it needs an extension of the Runtime SDK, which is a server, and rendering calls no server; write patches as definitions"
 	refused := map[string]string{
 		"spec.patches.external": extension,
@@ -56,12 +57,12 @@ func clusterClassKind() *kind {
 			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
 			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid",
 			"spec.kubernetesVersions":                                 "the versions that a topology may have, and the way of its upgrades: minor by minor",
-			"spec.controlPlane.templateRef":                           "a template of a control plane of a distribution that is built in",
-			"spec.controlPlane.ref":                                   "a template of a control plane of a distribution that is built in",
+			"spec.controlPlane.templateRef":                           planes,
+			"spec.controlPlane.ref":                                   planes,
 			"spec.controlPlane.naming.template":                       "random is a hash of the cluster that stays the same",
 			"spec.workers.machineDeployments.naming.template":         "random is a hash of cluster and pool that stays the same",
 			"spec.workers.machinePools.naming.template":               "random is a hash of cluster and pool that stays the same",
-			"spec.workers.machinePools.infrastructure.templateRef":    "a template of a pool whose machines Fairlead creates, such as a DevMachinePoolTemplate with backend.docker",
+			"spec.workers.machinePools.infrastructure.templateRef":    "a template of machine pools of a provider; for pools that a cloud keeps, spec.template.spec of the bootstrap template is empty",
 			"spec.infrastructure.naming.template":                     "random is a hash of the cluster that stays the same",
 			"spec.workers.machineDeployments.healthCheck.checks":      "as in MachineHealthCheck",
 			"spec.workers.machineDeployments.healthCheck.remediation": "as in MachineHealthCheck",

@@ -330,9 +330,6 @@ func unsupported() map[string]string {
 		"ROSAControlPlane.controlplane.cluster.x-k8s.io":                      rosa,
 		"AzureMachinePool.infrastructure.cluster.x-k8s.io":                    azurePool,
 		"AzureMachinePoolMachine.infrastructure.cluster.x-k8s.io":             azurePool,
-		"AzureManagedClusterTemplate.infrastructure.cluster.x-k8s.io":         aksClass,
-		"AzureManagedControlPlaneTemplate.infrastructure.cluster.x-k8s.io":    aksClass,
-		"AzureManagedMachinePoolTemplate.infrastructure.cluster.x-k8s.io":     aksClass,
 		"AzureASOManagedCluster.infrastructure.cluster.x-k8s.io":              aso,
 		"AzureASOManagedClusterTemplate.infrastructure.cluster.x-k8s.io":      aso,
 		"AzureASOManagedControlPlane.infrastructure.cluster.x-k8s.io":         aso,
@@ -359,7 +356,6 @@ const eks = "it sets up Amazon Linux 2, of which EKS has no images from Kubernet
 
 // The ways out for what is not made of AKS, and for scale sets of Azure.
 const (
-	aksClass  = "no ClusterClass makes a cluster of AKS yet: write an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools for each cluster"
 	aso       = "no objects of Azure Service Operator are made: use an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools"
 	azurePool = "scale sets are not made: use a MachineDeployment, with failureDomain one for each zone"
 )

@@ -64,12 +64,12 @@ func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 	}
 	out := fleet.ClassVersion{Version: v.Version, Pools: make(map[fleet.PoolName]fleet.Blueprint)}
 	then := *c
-	then.Workers = nil
+	then.Workers, then.KeptPools = nil, nil
 	for _, o := range made {
 		switch in := o.value.(type) {
 		case *clusterv1.Cluster:
-			if c.Hosted != nil {
-				out.Hosted = at.hosted(o, &then)
+			if then.Hosted = at.hosted(o, &then); then.Hosted != nil {
+				out.Hosted = then.Hosted
 				continue
 			}
 			p := at.controlPlane(o, in.Spec.ControlPlaneRef)

@@ -128,7 +128,8 @@ func (s *overlaySet) blueprints() {
 
 // plain returns o as people wrote it.
 func (o *object) plain() topology.Object {
-	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract()}
+	kept := o.kind != nil && o.kind.role == fleet.InfrastructureMachinePoolTemplate && !o.kind.ownMachines
+	return topology.Object{File: o.file, Namespace: o.namespace, Raw: o.raw, Contract: o.contract(), Kept: kept}
 }
 
 // contract returns the contract of Cluster API that the control-plane template o follows;

@@ -22,6 +22,7 @@ type Object struct {
 	Namespace string
 	Raw       map[string]any // as JSON has it, whole numbers as int64
 	Contract  Contract       // of a control-plane template
+	Kept      bool           // a template of machine pools that a cloud keeps
 }
 
 // A Contract says which fields of a control plane describe its machines. Empty: the object
@@ -32,7 +33,7 @@ type Contract string
 const (
 	V1Beta1 Contract = "v1beta1" // spec.machineTemplate.infrastructureRef, spec.rolloutAfter
 	V1Beta2 Contract = "v1beta2" // spec.machineTemplate.spec.infrastructureRef, spec.rollout.after
-	Hosted  Contract = "hosted"  // it has no machines
+	Hosted  Contract = "hosted"  // no machines: spec.version alone
 )
 
 func (o Object) text(key string) string { s, _ := o.Raw[key].(string); return s }
@@ -71,7 +72,6 @@ type Class struct {
 
 	object    Object
 	spec      clusterv1.ClusterClassSpec
-	hosted    bool // the control plane has no machines
 	templates map[clusterv1.ClusterClassTemplateReference]Object
 	variables map[string]*variable
 	engines   sync.Pool
@@ -106,10 +106,6 @@ func NewClass(folder string, o Object, find Finder) *Class {
 	digest := sha256.New()
 	add := func(o Object) { _, _ = fmt.Fprintf(digest, "%s\n%s\n", o.File, marshal(o.Raw)) }
 	add(o)
-	plane := c.spec.ControlPlane.TemplateRef
-	if t, ok := find(plane.GroupVersionKind().Group, plane.Kind, plane.Name); ok {
-		c.hosted = t.Contract == Hosted
-	}
 	for _, r := range c.refs() {
 		t, ok := find(r.ref.GroupVersionKind().Group, r.ref.Kind, r.ref.Name)
 		switch version := t.gvk().Version; {
@@ -129,8 +125,8 @@ func NewClass(folder string, o Object, find Finder) *Class {
 		}
 	}
 	c.Digest = hex.EncodeToString(digest.Sum(nil))
-	c.checkVersions()
 	c.checkHosted()
+	c.checkVersions()
 	c.checkWorkers()
 	c.compileVariables()
 	c.checkPatches()
@@ -174,8 +170,8 @@ func (c *Class) refs() []reference {
 		{"spec.infrastructure.templateRef", s.Infrastructure.TemplateRef},
 		{controlPlaneField, s.ControlPlane.TemplateRef},
 	}
-	if !c.hosted {
-		out = append(out, reference{machinesField, s.ControlPlane.MachineInfrastructure.TemplateRef})
+	if machines := s.ControlPlane.MachineInfrastructure.TemplateRef; machines.IsDefined() {
+		out = append(out, reference{machinesField, machines})
 	}
 	for i := range s.Workers.MachineDeployments {
 		md, at := &s.Workers.MachineDeployments[i], fmt.Sprintf("spec.workers.machineDeployments[%d]", i)

@@ -23,8 +23,13 @@ func (x *expansion) controlPlane() createdRef {
 	t.overrides = x.values(topologyControlPlane+".variables.overrides", topology.Variables.Overrides, false)
 	known := map[string]any{"name": name, "version": x.version, "metadata": builtinMetadata(t.labels, t.notes)}
 	t.builtin = map[string]any{"controlPlane": known}
-	if x.class.hosted {
-		return x.hostedControlPlane(t, name)
+	if x.class.hosted() {
+		x.patch(t)
+		e, m := x.fromTemplate(t, name)
+		e.from("metadata.name", x.class.object, x.class.written("spec.controlPlane.naming.template"))
+		child(e.Raw, "spec")["version"] = x.version
+		e.from("spec.version", x.object, "spec.topology.version")
+		return m
 	}
 	known["machineTemplate"] = map[string]any{"infrastructureRef": map[string]any{"name": machineName}}
 	if topology.Replicas != nil {

@@ -171,7 +171,7 @@ func (x *expansion) check() {
 		x.problem("metadata.annotations."+clusterv1.ClusterTopologyUpgradeConcurrencyAnnotation, "", "%q must be a number of pools, at least 1", v)
 	}
 	x.checkHosted()
-	if h := &t.ControlPlane.HealthCheck; !x.class.hosted && is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
+	if h := &t.ControlPlane.HealthCheck; !x.class.hosted() && is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
 		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
 	}
 	deployments, pools := map[string]bool{}, map[string]bool{}

@@ -98,5 +98,6 @@ func contracts() map[string]topology.Contract {
 	return map[string]topology.Contract{
 		"KubeadmControlPlaneTemplate controlplane.cluster.x-k8s.io/v1beta2": topology.V1Beta2,
 		"KubeadmControlPlaneTemplate controlplane.cluster.x-k8s.io/v1beta1": topology.V1Beta1,
+		"CloudPlaneTemplate infrastructure.cluster.x-k8s.io/v1beta2":        topology.Hosted,
 	}
 }

@@ -28,14 +28,25 @@ func (x *expansion) machinePool(mp *clusterv1.MachinePoolTopology, class *cluste
 	if mp.Replicas != nil {
 		known["replicas"] = *mp.Replicas
 	}
+	kept := x.class.templates[class.Infrastructure.TemplateRef].Kept
+	if kept {
+		delete(known, "bootstrap")
+	}
 	overrides := x.values(at+".variables.overrides", mp.Variables.Overrides, false)
-	made := func(ref clusterv1.ClusterClassTemplateReference, name string) createdRef {
+	patched := func(ref clusterv1.ClusterClassTemplateReference) *patchTarget {
 		t := &patchTarget{place: machinePool, class: mp.Class, template: x.class.templates[ref], overrides: overrides, builtin: map[string]any{"machinePool": known}}
 		x.patch(t)
-		_, m := x.fromTemplate(t, name)
-		return m
+		return t
 	}
-	bootstrap, machine := made(class.Bootstrap.TemplateRef, bootstrapName), made(class.Infrastructure.TemplateRef, machineName)
+	var bootstrap clusterv1.Bootstrap
+	if t := patched(class.Bootstrap.TemplateRef); kept {
+		bootstrap.DataSecretName = new(string)
+		x.keptBootstrap(t, mp.Name, c)
+	} else {
+		_, config := x.fromTemplate(t, bootstrapName)
+		bootstrap.ConfigRef = config.ref()
+	}
+	_, machine := x.fromTemplate(patched(class.Infrastructure.TemplateRef), machineName)
 
 	e := x.typed(&clusterv1.MachinePool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool"},
@@ -46,7 +57,7 @@ func (x *expansion) machinePool(mp *clusterv1.MachinePoolTopology, class *cluste
 				ObjectMeta: clusterv1.ObjectMeta{Labels: labels, Annotations: notes},
 				Spec: clusterv1.MachineSpec{
 					ClusterName: x.object.name(), Version: x.version,
-					Bootstrap: clusterv1.Bootstrap{ConfigRef: bootstrap.ref()}, InfrastructureRef: machine.ref(),
+					Bootstrap: bootstrap, InfrastructureRef: machine.ref(),
 					Deletion: clusterv1.MachineDeletionSpec{
 						NodeDrainTimeoutSeconds:        firstOf(mp.Deletion.NodeDrainTimeoutSeconds, class.Deletion.NodeDrainTimeoutSeconds),
 						NodeVolumeDetachTimeoutSeconds: firstOf(mp.Deletion.NodeVolumeDetachTimeoutSeconds, class.Deletion.NodeVolumeDetachTimeoutSeconds),
@@ -75,6 +86,6 @@ func (x *expansion) machinePool(mp *clusterv1.MachinePoolTopology, class *cluste
 	} {
 		x.sourceOf(e, f.in, at+f.from, classAt+f.from, f.cluster)
 	}
-	e.from("spec.template.spec.bootstrap.configRef", x.class.object, x.class.written(classAt+".bootstrap.templateRef"))
+	e.from("spec.template.spec.bootstrap", x.class.object, x.class.written(classAt+".bootstrap.templateRef"))
 	e.from("spec.template.spec.infrastructureRef", x.class.object, x.class.written(classAt+".infrastructure.templateRef"))
 }

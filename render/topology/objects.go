@@ -101,10 +101,13 @@ func (m createdRef) fields(old bool, namespace string) map[string]any {
 	return map[string]any{"apiGroup": m.gvk.Group, "kind": m.gvk.Kind, "name": m.name}
 }
 
+// made returns the kind of what is made from templates of a kind.
+func made(template string) string { return strings.TrimSuffix(template, "Template") }
+
 // fromTemplate creates an object from a patched template.
 func (x *expansion) fromTemplate(t *patchTarget, name string) (*Expanded, createdRef) {
 	gvk := t.template.gvk()
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "Template")
+	gvk.Kind = made(gvk.Kind)
 	patched := child(t.spec, "template")
 	meta := child(patched, "metadata")
 	spec := child(patched, "spec")

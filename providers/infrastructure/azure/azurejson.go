@@ -39,7 +39,7 @@ type cloudConfig struct {
 const mostBalancerRules = 250
 
 // AnswerSecrets implements providers.SecretAnswerer: azure.json for the machines of p. A server without an identity of
-// its own has the password of the service principal in it, and a worker nothing secret.
+// its own has the password of the service principal in it, or no file if there is no password, and a worker nothing secret.
 func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fleet.Pool) (map[string]fleet.SecretData, error) {
 	op := "write azure.json for " + c.Key.String()
 	spec, err := api.ReadCluster(c.Infrastructure)
@@ -91,6 +91,7 @@ func (s *site) answer(ctx context.Context, out cloudConfig, pool fleet.Pool, rol
 	} else {
 		out.ClientID, out.ClientSecret = s.Principal()
 	}
+	password := out.ClientSecret != ""
 	server, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return nil, err
@@ -103,7 +104,11 @@ func (s *site) answer(ctx context.Context, out cloudConfig, pool fleet.Pool, rol
 	if role != fleet.RoleControlPlane { // whatever key its manifest names
 		server = worker
 	}
-	return fleet.SecretData{api.ControlPlaneJSON: fleet.NewSecret(server), api.WorkerJSON: fleet.NewSecret(worker)}, nil
+	data := fleet.SecretData{api.ControlPlaneJSON: fleet.NewSecret(server), api.WorkerJSON: fleet.NewSecret(worker)}
+	if role == fleet.RoleControlPlane && !out.UseManagedIdentity && !password {
+		delete(data, api.ControlPlaneJSON) // a cloud controller manager could not log in with it
+	}
+	return data, nil
 }
 
 // clientOf returns the client id of a managed identity.

@@ -44,6 +44,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		Exists: exists, Machines: v.machines(), FailureDomains: v.failureDomains(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: v.place.id()}, Used: exists, Named: true}},
 	}
+	v.elsewhere(ctx, out.Machines)
 	d.Report(&out, v.started(), v.cleaning())
 	if c.Delete {
 		out.Message = p.deletion(v)

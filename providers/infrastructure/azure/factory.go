@@ -32,7 +32,7 @@ func fromOptions(o providers.Options) (*Provider, error) {
 			o.Requested(providers.Request{Service: c.URL.Host, Method: c.Method, Status: c.Status, Took: c.Took})
 		}
 	}
-	if err := o.ReadSettings(api.ProviderName, &own, "is not above zero"); err != nil {
+	if err := o.ReadSettings(api.ProviderName, &own, "cannot be (durations are above zero, managed-identity is true or false)"); err != nil {
 		return nil, err
 	}
 	return New(own), nil

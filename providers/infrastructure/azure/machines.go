@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
@@ -24,8 +26,8 @@ type room struct {
 // fullFor is how long a size is not asked for in a zone that had no capacity for it.
 const fullFor = 10 * time.Minute
 
-// doubtedFor is how long such a zone comes after others: a machine that failed there later is replaced once its health check
-// gives it up, by default ten minutes after it was made.
+// doubtedFor is how long such a zone comes after others: a machine that failed there, and that waits since no other zone has
+// room, is replaced once its health check gives it up, by default ten minutes after it was made.
 const doubtedFor = 3 * fullFor
 
 // machineOf returns the machine that a VM is. View is how a VM is that failed.
@@ -53,6 +55,37 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 		}
 	}
 	return out
+}
+
+// elsewhere marks the machines that failed for want of capacity in their zone if Azure has not refused the size of their pool
+// in another one. It is best effort: others are replaced later.
+func (v *view) elsewhere(ctx context.Context, machines []fleet.Machine) {
+	for i := range machines {
+		m := &machines[i]
+		if m.State != fleet.MachineFailed || m.Damaged != "" || !arm.IsCapacityCode(codeOf(m.Message)) {
+			continue
+		}
+		pool, ok := v.c.Pool(m.Pool)
+		if !ok {
+			continue
+		}
+		spec, err := api.ReadMachine(pool.Infrastructure)
+		if err != nil {
+			continue
+		}
+		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: v.c, Pool: pool, FailureDomain: pool.FailureDomain})
+		if err != nil {
+			continue
+		}
+		_, refused := v.p.full.Of(v.room(spec.VMSize, zones[0], spec.SpotVMOptions != nil)) // such zones come last
+		m.Elsewhere = !refused
+	}
+}
+
+// codeOf returns the code that the message of a machine begins with.
+func codeOf(message string) string {
+	code, _, _ := strings.Cut(message, ":")
+	return code
 }
 
 func (v *view) room(size, zone string, spot bool) room {

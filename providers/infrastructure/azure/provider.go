@@ -47,6 +47,7 @@ var (
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	ARM    arm.Options
+	Agent  Agent
 	Tick   time.Duration `setting:"tick" usage:"maximum age of cached data of a resource group, as a 'duration'; clusters there share the cache"`
 	Settle time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in Azure"`
 	Log    *slog.Logger

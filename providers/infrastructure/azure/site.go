@@ -80,17 +80,12 @@ func (p *Provider) placeOf(ctx context.Context, c *fleet.Cluster, spec *api.Azur
 	case !in:
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "%s %s does not let in the namespace %s (add it to its allowedNamespaces; {} lets in all)", api.IdentityKind, ref.Name, c.Key.Namespace)
 	}
-	k := id.SecretOf(o.Namespace)
-	data, err := p.secrets.Find(ctx, k, o.Secrets)
+	env := api.Environments()[spec.AzureEnvironment]
+	credential, err := p.credential(ctx, *o, id, env)
 	if err != nil {
 		return nil, err
 	}
-	password := string(data[api.SecretKey].Reveal())
-	if password == "" {
-		return nil, fleet.Errorf(fleet.Unauthorized, op, "Secret %s has no key %s", k, api.SecretKey)
-	}
-	env := api.Environments()[spec.AzureEnvironment]
-	credential := arm.Credential{Manager: env.Manager, Login: env.Login, Tenant: id.TenantID, ID: id.ClientID, Password: password, Subscription: spec.SubscriptionID}
+	credential.Subscription = spec.SubscriptionID
 	s, err := p.sites.Client(credential, credential.Account(), func(gate *logins.Gate) (*site, error) {
 		return &site{Client: arm.New(credential, p.o.ARM, gate), domain: env.Domain, tick: p.o.Tick, places: make(map[string]*place), sizes: make(map[string]*skuList)}, nil
 	})

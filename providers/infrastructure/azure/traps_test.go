@@ -666,6 +666,49 @@ func TestServerThatFailsLater(t *testing.T) {
 	})
 }
 
+// TestElsewhere: a VM that fails later for want of capacity is replaced at once while another zone has not refused its size.
+func TestElsewhere(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		w.Fill(size, "1", "SkuNotAvailable", false)
+		w.Fill(size, "2", "ZonalAllocationFailed", true)
+		w.Fill(size, "3", "AllocationFailed", true)
+		fail := func(c *fleet.Cluster, name fleet.MachineName) fleet.Machine {
+			if err := w.p.CreateMachine(w.Context(), "op-"+fleet.OperationID(name), request(c, name)); err != nil {
+				t.Fatal(err)
+			}
+			return machineOf(w.until(c, "failed", func(i fleet.Infrastructure) bool { return machineOf(i, name).State == fleet.MachineFailed }), name)
+		}
+		if m := fail(&w.c, "m-0"); m.FailureDomain != "2" || !m.Elsewhere {
+			t.Errorf("in zone %s, elsewhere %t: zone 3 may have room", m.FailureDomain, m.Elsewhere)
+		}
+		if m := fail(&w.c, "m-1"); m.FailureDomain != "3" || m.Elsewhere {
+			t.Errorf("in zone %s, elsewhere %t: no zone has room", m.FailureDomain, m.Elsewhere)
+		}
+		time.Sleep(11 * time.Minute)
+		if m := machineOf(w.observe(&w.c), "m-1"); m.Elsewhere {
+			t.Error("a zone that had no room is tried again at once")
+		}
+		time.Sleep(30 * time.Minute)
+		bound := w.c
+		bound.Workers = slices.Clone(w.c.Workers)
+		bound.Workers[0].FailureDomain = "2"
+		r := request(&bound, "m-2")
+		r.FailureDomain = "2"
+		if err := w.p.CreateMachine(w.Context(), "op-2", r); err != nil {
+			t.Fatal(err)
+		}
+		if m := machineOf(w.until(&bound, "failed", func(i fleet.Infrastructure) bool { return machineOf(i, "m-2").State == fleet.MachineFailed }), "m-2"); m.Elsewhere {
+			t.Error("a worker of zone 2 would go to another zone")
+		}
+		w.FailVMs("OSProvisioningInternalError")
+		w.Fill(size, "1", "", false)
+		if m := fail(&w.c, "m-3"); m.Elsewhere {
+			t.Errorf("it failed with %s, which every zone may have", m.Message)
+		}
+	})
+}
+
 // TestNamesOfTags: Azure does not tell upper and lower case of names of tags apart.
 func TestNamesOfTags(t *testing.T) {
 	in(t, func(w *world) {

@@ -22,13 +22,18 @@ type AzureClusterIdentitySpec struct {
 	CredentialsPath      string             `json:"userAssignedIdentityCredentialsPath,omitempty"`
 }
 
-// The types of identities that are honoured. Both read the password from the Secret.
+// The types of identities. The first two read a password from the Secret, and the third a certificate, or a file. The
+// others, and every file, are of the agent's machine.
 const (
 	ServicePrincipal       = "ServicePrincipal"
 	ManualServicePrincipal = "ManualServicePrincipal"
+	Certificate            = "ServicePrincipalCertificate"
+	WorkloadIdentity       = "WorkloadIdentity"
+	ManagedIdentity        = "UserAssignedMSI"
+	IdentityCredential     = "UserAssignedIdentityCredential"
 )
 
-// SecretKey is the key of the Secret with the password of the service principal.
+// SecretKey is the key of the Secret with the password or the certificate of the service principal.
 const SecretKey = "clientSecret"
 
 // A SecretReference names a Secret. Without a namespace it is in that of the object.

@@ -50,15 +50,18 @@ func Kinds() []fleet.Kind {
 	machine.Answers, machines.Answers = answers, answers
 
 	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
-	identity.Refused, identity.Limited, identity.Unused = refusedOfIdentity(), limitedOfIdentity(), map[string]string{}
+	identity.Limited, identity.Unused = limitedOfIdentity(), unusedOfIdentity()
 	identity.Secrets = secrets
 
 	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))
 	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
 	managed.Serving = servingManaged
+	manageds := kind(fleet.InfrastructureClusterTemplate, managedClusterKind+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedClusterTemplate), version))
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))
-	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
-	return []fleet.Kind{cluster, clusters, machine, machines, managed, pool, identity}
+	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool("spec."), limitedOfManagedPool("spec."), unusedOfManagedPool("spec.")
+	pools := kind(fleet.InfrastructureMachinePoolTemplate, managedPoolKind+"Template", kinds.BareTemplates(managedPool, version))
+	pools.Refused, pools.Limited, pools.Unused = refusedOfManagedPool(below+"spec."), limitedOfManagedPool(below+"spec."), unusedOfManagedPool(below+"spec.")
+	return []fleet.Kind{cluster, clusters, machine, machines, managed, manageds, pool, pools, identity}
 }
 
 // Distribution is the name of the distribution of machines that join a control plane of AKS.
@@ -66,10 +69,15 @@ const Distribution = "aks"
 
 // ControlPlaneKinds returns the kinds of control planes that AKS keeps.
 func ControlPlaneKinds() []fleet.Kind {
-	k := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane}, kinds.Objects(managedControlPlane, "v1beta1"))
-	k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(), limitedOfManagedControlPlane(), unusedOfManagedControlPlane()
-	k.NonNegative = true
-	return []fleet.Kind{k}
+	kind := func(role fleet.KindRole, name, at string, v kinds.Version) fleet.Kind {
+		k := kinds.Of(fleet.Kind{Distribution: Distribution, Role: role, Group: group, Kind: name, NonNegative: true}, v)
+		k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(at), limitedOfManagedControlPlane(at), unusedOfManagedControlPlane(at)
+		return k
+	}
+	return []fleet.Kind{
+		kind(fleet.HostedControlPlaneKind, ManagedControlPlane, "spec.", kinds.Objects(managedControlPlane, "v1beta1")),
+		kind(fleet.HostedControlPlaneTemplateKind, ManagedControlPlane+"Template", "spec.template.spec.", kinds.BareTemplates(managedControlPlane, "v1beta1")),
+	}
 }
 
 func identityOf(o metav1.Object, at *field.Path, s *AzureClusterIdentitySpec) (any, field.ErrorList) {

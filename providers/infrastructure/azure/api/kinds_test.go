@@ -8,14 +8,15 @@ import (
 	"fairlead.dev/test/run/kindstest"
 )
 
-// TestFieldsOfCRDs: the Go types have the fields of CAPZ's resource definitions. That of AzureClusterTemplate lacks
-// some of those that AzureCluster has, and both are one type here.
+// TestFieldsOfCRDs: the Go types have the fields of CAPZ's resource definitions. Those of some templates lack
+// fields that the objects have, and both are one type here.
 func TestFieldsOfCRDs(t *testing.T) {
-	all := slices.DeleteFunc(slices.Concat(Kinds(), ControlPlaneKinds()), func(k fleet.Kind) bool { return k.Kind == "AzureClusterTemplate" })
+	wider := []string{"AzureClusterTemplate", "AzureManagedControlPlaneTemplate", "AzureManagedMachinePoolTemplate"}
+	all := slices.DeleteFunc(slices.Concat(Kinds(), ControlPlaneKinds()), func(k fleet.Kind) bool { return slices.Contains(wider, k.Kind) })
 	kindstest.Definitions{Project: "capz", Group: group, Missing: []string{
 		"AzureASOManagedCluster", "AzureASOManagedClusterTemplate", "AzureASOManagedControlPlane", "AzureASOManagedControlPlaneTemplate",
 		"AzureASOManagedMachinePool", "AzureASOManagedMachinePoolTemplate", "AzureClusterTemplate", "AzureMachinePool", "AzureMachinePoolMachine",
-		"AzureManagedClusterTemplate", "AzureManagedControlPlaneTemplate", "AzureManagedMachinePoolTemplate",
+		"AzureManagedControlPlaneTemplate", "AzureManagedMachinePoolTemplate",
 	}}.Compare(t, all)
 }
 
@@ -23,9 +24,6 @@ func TestFieldsOfCRDs(t *testing.T) {
 func TestKindsOfOthers(t *testing.T) {
 	const version = "infrastructure.cluster.x-k8s.io/v1beta1"
 	kindstest.Refused(t, Kinds(),
-		[3]string{version, "AzureManagedControlPlaneTemplate", "for each cluster"},
-		[3]string{version, "AzureManagedClusterTemplate", "for each cluster"},
-		[3]string{version, "AzureManagedMachinePoolTemplate", "for each cluster"},
 		[3]string{"infrastructure.cluster.x-k8s.io/v1alpha1", "AzureASOManagedCluster", "use an AzureManagedControlPlane"},
 		[3]string{version, "AzureMachinePool", "use a MachineDeployment"},
 	)
@@ -109,19 +107,31 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// TestIdentities: a service principal with a password is honoured, and others are refused by name.
+// TestIdentities: all types of CAPZ are honoured, each with its own fields.
 func TestIdentities(t *testing.T) {
-	const whole = "tenantID: t, clientID: c, clientSecret: {name: s}"
+	const ids, secret = "tenantID: t, clientID: c, ", "clientSecret: {name: s}"
 	for spec, wrong := range map[string]string{
-		"{type: ServicePrincipal, " + whole + "}":                                       "",
-		"{type: ManualServicePrincipal, " + whole + "}":                                 "",
-		"{type: ServicePrincipal, tenantID: t, clientID: c}":                            "spec.clientSecret.name",
-		"{type: ServicePrincipal, clientID: c, clientSecret: {name: s}}":                "spec.tenantID",
-		"{type: ServicePrincipal, tenantID: a/b, clientID: c, clientSecret: {name: s}}": "spec.tenantID",
-		"{type: WorkloadIdentity, tenantID: t, clientID: c}":                            "use ServicePrincipal",
-		"{type: UserAssignedMSI, tenantID: t, clientID: c}":                             "use ServicePrincipal",
-		"{type: UserAssignedIdentityCredential}":                                        "use ServicePrincipal",
-		"{type: ServicePrincipalCertificate, " + whole + "}":                            "use ServicePrincipal",
+		"{type: ServicePrincipal, " + ids + secret + "}":                                                                                             "",
+		"{type: ManualServicePrincipal, " + ids + secret + "}":                                                                                       "",
+		"{type: ServicePrincipal, tenantID: t, clientID: c}":                                                                                         "spec.clientSecret.name",
+		"{type: ServicePrincipal, clientID: c, clientSecret: {name: s}}":                                                                             "spec.tenantID",
+		"{type: ServicePrincipal, tenantID: t, clientSecret: {name: s}}":                                                                             "spec.clientID",
+		"{type: ServicePrincipal, tenantID: a/b, clientID: c, clientSecret: {name: s}}":                                                              "spec.tenantID",
+		"{type: ServicePrincipal, certPath: /a, " + ids + secret + "}":                                                                               "spec.certPath",
+		"{type: ServicePrincipal, resourceID: /a, " + ids + secret + "}":                                                                             "",
+		"{type: WorkloadIdentity, tenantID: t, clientID: c}":                                                                                         "",
+		"{type: WorkloadIdentity, " + ids + secret + "}":                                                                                             "reads no Secret here",
+		"{type: UserAssignedMSI, tenantID: t, clientID: c}":                                                                                          "",
+		"{type: UserAssignedMSI, tenantID: t}":                                                                                                       "spec.clientID",
+		"{type: UserAssignedIdentityCredential, tenantID: t, clientID: c}":                                                                           "spec.userAssignedIdentityCredentialsPath",
+		"{type: UserAssignedIdentityCredential, " + ids + "userAssignedIdentityCredentialsPath: /a}":                                                 "",
+		"{type: UserAssignedIdentityCredential, " + ids + "userAssignedIdentityCredentialsPath: /a, userAssignedIdentityCredentialsCloudType: moon}": "spec.userAssignedIdentityCredentialsCloudType",
+		"{type: WorkloadIdentity, " + ids + "userAssignedIdentityCredentialsPath: /a}":                                                               "spec.userAssignedIdentityCredentialsPath",
+		"{type: WorkloadIdentity, " + ids + "userAssignedIdentityCredentialsCloudType: china}":                                                       "spec.userAssignedIdentityCredentialsCloudType",
+		"{type: ServicePrincipalCertificate, " + ids + secret + "}":                                                                                  "",
+		"{type: ServicePrincipalCertificate, " + ids + "certPath: /a}":                                                                               "",
+		"{type: ServicePrincipalCertificate, " + ids + "certPath: /a, " + secret + "}":                                                               "spec.clientSecret.name",
+		"{type: ServicePrincipalCertificate, tenantID: t, clientID: c}":                                                                              "spec.clientSecret.name",
 		"{type: Password}": "spec.type",
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureClusterIdentity"), "v1beta1", spec, nil)

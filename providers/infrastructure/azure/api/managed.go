@@ -218,6 +218,9 @@ type AzureManagedClusterSpec struct {
 	ControlPlaneEndpoint *APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
 
+// AzureManagedClusterTemplateSpec is what a class makes an AzureManagedCluster from.
+type AzureManagedClusterTemplateSpec struct{}
+
 // AzureManagedMachinePoolSpec is an agent pool of AKS.
 type AzureManagedMachinePoolSpec struct {
 	AdditionalTags                 map[string]string  `json:"additionalTags,omitempty"`

@@ -8,7 +8,6 @@ const (
 	noRoutes    = "route tables are not made yet: leave it out; to use one, give a VNet whose subnets have it"
 	noEndpoints = "private endpoints are not made yet: make them outside of the cluster, and leave the field out"
 	noIPTags    = "tags of public addresses are not set yet: leave them out"
-	noOwnFile   = "Fairlead does not read files of the agent's machine for clusters: leave it out, and use type ServicePrincipal with clientSecret"
 	noEdge      = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	ofReference = "an identity is named by kind, name and namespace: leave the field out"
 	noRoles     = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
@@ -97,16 +96,18 @@ func unusedOfMachine(at string) map[string]string {
 	}
 }
 
-// refusedOfIdentity are the refused fields of an identity.
-func refusedOfIdentity() map[string]string {
+// limitedOfIdentity are the fields of an identity that are honoured in part.
+func limitedOfIdentity() map[string]string {
+	const folder = "a file on the agent's machine, in the folder of the agent's setting --azure-credential-files"
 	return map[string]string{
-		"spec.certPath": noOwnFile,
-		"spec.userAssignedIdentityCredentialsPath":      noOwnFile,
-		"spec.userAssignedIdentityCredentialsCloudType": noOwnFile,
-		"spec.resourceID": "the identity of the agent's own machine is not used for clusters yet: leave it out, and use type ServicePrincipal with clientSecret",
+		"spec.type":         "WorkloadIdentity needs the agent's setting --azure-workload-identity-token, and UserAssignedMSI --azure-managed-identity",
+		"spec.certPath":     folder,
+		"spec.clientSecret": "certificates as PEM, or as PKCS #12 without a password, with an RSA key",
+		"spec.userAssignedIdentityCredentialsPath": folder,
 	}
 }
 
-func limitedOfIdentity() map[string]string {
-	return map[string]string{"spec.type": "ServicePrincipal and ManualServicePrincipal: others lead to the agent's own machine, or to a certificate, and are not supported yet"}
+// unusedOfIdentity are those that may be there and do nothing.
+func unusedOfIdentity() map[string]string {
+	return map[string]string{"spec.resourceID": "a managed identity is found by clientID, as CAPZ does"}
 }

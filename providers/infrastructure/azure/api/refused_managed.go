@@ -9,77 +9,77 @@ const (
 	notUnset      = "what Git no longer names stays: name what it is to be"
 )
 
-// refusedOfManagedControlPlane are the refused fields of an AzureManagedControlPlane.
-func refusedOfManagedControlPlane() map[string]string {
+// refusedOfManagedControlPlane are the refused fields of an AzureManagedControlPlane whose spec is at a path.
+func refusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		"spec.asoManagedClusterPatches": noPatches,
-		"spec.controlPlaneEndpoint":     endpointOfAKS,
-		"spec.extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
-		"spec.fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
+		at + "asoManagedClusterPatches": noPatches,
+		at + "controlPlaneEndpoint":     endpointOfAKS,
+		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
+		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
 
-		"spec.identityRef.fieldPath": ofReference, "spec.identityRef.resourceVersion": ofReference, "spec.identityRef.uid": ofReference,
+		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
-		"spec.virtualNetwork.subnet.privateEndpoints": noEndpoints,
+		at + "virtualNetwork.subnet.privateEndpoints": noEndpoints,
 	}
 }
 
 // limitedOfManagedControlPlane are those that are honoured in part.
-func limitedOfManagedControlPlane() map[string]string {
+func limitedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		"spec.aadProfile":                      "people of these groups are let in beside the agent, which has the admin credential; " + notUnset,
-		"spec.aadProfile.managed":              "only true",
-		"spec.addonProfiles":                   notUnset + ", such as enabled: false",
-		"spec.autoscalerProfile":               notUnset,
-		"spec.azureEnvironment":                limitedOfCluster("spec.")["spec.azureEnvironment"],
-		"spec.disableLocalAccounts":            "only false: the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet",
-		"spec.dnsPrefix":                       ofNewCluster,
-		"spec.dnsServiceIP":                    ofNewCluster,
-		"spec.enablePreviewFeatures":           "only false: what is in preview is not asked for",
-		"spec.identityRef.kind":                IdentityKind,
-		"spec.kubeletUserAssignedIdentity":     ofNewCluster,
-		"spec.loadBalancerSKU":                 "Standard: Azure has retired Basic",
-		"spec.networkPlugin":                   ofNewCluster,
-		"spec.networkPolicy":                   ofNewCluster,
-		"spec.nodeResourceGroupName":           ofNewCluster,
-		"spec.oidcIssuerProfile.enabled":       "AKS does not turn it off",
-		"spec.sshPublicKey":                    ofNewCluster + "; empty: no key, so that no login is possible",
-		"spec.virtualNetwork.cidrBlock":        "one range of IPv4: dual stack and IPv6 are not supported yet",
-		"spec.virtualNetwork.subnet.cidrBlock": "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "aadProfile":                      "people of these groups are let in beside the agent, which has the admin credential; " + notUnset,
+		at + "aadProfile.managed":              "only true",
+		at + "addonProfiles":                   notUnset + ", such as enabled: false",
+		at + "autoscalerProfile":               notUnset,
+		at + "azureEnvironment":                limitedOfCluster("")["azureEnvironment"],
+		at + "disableLocalAccounts":            "only false: the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet",
+		at + "dnsPrefix":                       ofNewCluster,
+		at + "dnsServiceIP":                    ofNewCluster,
+		at + "enablePreviewFeatures":           "only false: what is in preview is not asked for",
+		at + "identityRef.kind":                IdentityKind,
+		at + "kubeletUserAssignedIdentity":     ofNewCluster,
+		at + "loadBalancerSKU":                 "Standard: Azure has retired Basic",
+		at + "networkPlugin":                   ofNewCluster,
+		at + "networkPolicy":                   ofNewCluster,
+		at + "nodeResourceGroupName":           ofNewCluster,
+		at + "oidcIssuerProfile.enabled":       "AKS does not turn it off",
+		at + "sshPublicKey":                    ofNewCluster + "; empty: no key, so that no login is possible",
+		at + "virtualNetwork.cidrBlock":        "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "virtualNetwork.subnet.cidrBlock": "one range of IPv4: dual stack and IPv6 are not supported yet",
 	}
 }
 
 // unusedOfManagedControlPlane are those that may be there and do nothing.
-func unusedOfManagedControlPlane() map[string]string {
+func unusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		"spec.identityRef.apiVersion": "the kind says what it is",
-		"spec.machineTemplate":        "a control plane of AKS has no machines",
+		at + "identityRef.apiVersion": "the kind says what it is",
+		at + "machineTemplate":        "a control plane of AKS has no machines",
 	}
 }
 
-// refusedOfManagedPool are the refused fields of an AzureManagedMachinePool.
-func refusedOfManagedPool() map[string]string {
+// refusedOfManagedPool are the refused fields of an AzureManagedMachinePool whose spec is at a path.
+func refusedOfManagedPool(at string) map[string]string {
 	return map[string]string{
-		"spec.asoManagedClustersAgentPoolPatches": noPatches,
-		"spec.scaling": "the MachinePool says who decides the number: give it the annotation cluster.x-k8s.io/replicas-managed-by, and the bounds as cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size and -max-size",
+		at + "asoManagedClustersAgentPoolPatches": noPatches,
+		at + "scaling": "the MachinePool says who decides the number: give it the annotation cluster.x-k8s.io/replicas-managed-by, and the bounds as cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size and -max-size",
 	}
 }
 
 // limitedOfManagedPool are those that are honoured in part.
-func limitedOfManagedPool() map[string]string {
+func limitedOfManagedPool(at string) map[string]string {
 	out := map[string]string{
-		"spec.name":       "of a new agent pool; by default the name of the object",
-		"spec.nodeLabels": "those of kubernetes.azure.com are set by AKS",
+		at + "name":       "of a new agent pool; by default the name of the object",
+		at + "nodeLabels": "those of kubernetes.azure.com are set by AKS",
 	}
 	for _, name := range []string{
 		"availabilityZones", "enableEncryptionAtHost", "enableFIPS", "enableNodePublicIP", "enableUltraSSD", "kubeletConfig", "kubeletDiskType", "linuxOSConfig", "maxPods",
 		"nodePublicIPPrefixID", "osDiskSizeGB", "osDiskType", "osType", "scaleSetPriority", "sku", "spotMaxPrice", "subnetName",
 	} {
-		out["spec."+name] = ofAKS
+		out[at+name] = ofAKS
 	}
 	return out
 }
 
 // unusedOfManagedPool are those that may be there and do nothing.
-func unusedOfManagedPool() map[string]string {
-	return map[string]string{"spec.providerIDList": writtenBack}
+func unusedOfManagedPool(at string) map[string]string {
+	return map[string]string{at + "providerIDList": writtenBack}
 }

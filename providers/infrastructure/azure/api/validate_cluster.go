@@ -27,14 +27,17 @@ const (
 // Source: Azure documentation, "National clouds".
 func Environments() map[string]Environment {
 	return map[string]Environment{
-		PublicCloud:              {Manager: "management.azure.com", Login: "login.microsoftonline.com", Domain: "cloudapp.azure.com"},
-		"AzureUSGovernmentCloud": {Manager: "management.usgovcloudapi.net", Login: "login.microsoftonline.us", Domain: "cloudapp.usgovcloudapi.net"},
-		"AzureChinaCloud":        {Manager: "management.chinacloudapi.cn", Login: "login.chinacloudapi.cn", Domain: "cloudapp.chinacloudapi.cn"},
+		PublicCloud:              {Manager: "management.azure.com", Login: "login.microsoftonline.com", Domain: "cloudapp.azure.com", CloudType: "public"},
+		"AzureUSGovernmentCloud": {Manager: "management.usgovcloudapi.net", Login: "login.microsoftonline.us", Domain: "cloudapp.usgovcloudapi.net", CloudType: "usgovernment"},
+		"AzureChinaCloud":        {Manager: "management.chinacloudapi.cn", Login: "login.chinacloudapi.cn", Domain: "cloudapp.chinacloudapi.cn", CloudType: "china"},
 	}
 }
 
 // An Environment is one of the clouds of Azure.
-type Environment struct{ Manager, Login, Domain string }
+type Environment struct {
+	Manager, Login, Domain string
+	CloudType              string // as UserAssignedIdentityCredentials call it
+}
 
 // A validator fills in defaults and collects what is wrong.
 type validator struct{ objects.Validator }
@@ -363,22 +366,28 @@ func (v *validator) identity(at *field.Path, s *AzureClusterIdentitySpec) {
 			v.Invalid(at.Child("allowedNamespaces", "selector"), a.Selector, err.Error())
 		}
 	}
-	switch s.Type {
-	case ServicePrincipal, ManualServicePrincipal:
-	case "WorkloadIdentity", "UserAssignedMSI", "UserAssignedIdentityCredential":
-		v.Invalid(at.Child("type"), s.Type, "it is the identity of the agent's own machine, which is not used for clusters yet: use ServicePrincipal with clientSecret")
-		return
-	case "ServicePrincipalCertificate":
-		v.Invalid(at.Child("type"), s.Type, "certificates are not supported yet: use ServicePrincipal with clientSecret")
-		return
-	default:
-		objects.Enum(v, at.Child("type"), s.Type, ServicePrincipal, ManualServicePrincipal)
+	types := []string{ServicePrincipal, ManualServicePrincipal, Certificate, WorkloadIdentity, ManagedIdentity, IdentityCredential}
+	if objects.Enum(v, at.Child("type"), s.Type, types...); !slices.Contains(types, s.Type) {
 		return
 	}
-	v.Required(at.Child("tenantID"), s.TenantID, "the id of the tenant of the service principal")
+	v.Required(at.Child("tenantID"), s.TenantID, "the id of the tenant of the identity")
 	if strings.ContainsAny(s.TenantID, "/?#") {
 		v.Invalid(at.Child("tenantID"), s.TenantID, "must be the id or a domain of a tenant")
 	}
-	v.Required(at.Child("clientID"), s.ClientID, "the id of the application of the service principal")
-	v.Object(at.Child("clientSecret", "name"), s.ClientSecret.Name, "the name of the Secret with the key clientSecret")
+	v.Required(at.Child("clientID"), s.ClientID, "the id of the application of the service principal, or of the managed identity")
+	password := s.Type == ServicePrincipal || s.Type == ManualServicePrincipal
+	if secret := at.Child("clientSecret", "name"); password || s.Type == Certificate && s.CertPath == "" {
+		v.Object(secret, s.ClientSecret.Name, "the name of the Secret with the key clientSecret")
+	} else {
+		v.Forbidden(secret, s.ClientSecret.Name != "", "type "+s.Type+" reads no Secret here: leave it out")
+	}
+	v.Forbidden(at.Child("certPath"), s.CertPath != "" && s.Type != Certificate, "is for type: "+Certificate)
+	if s.Type != IdentityCredential {
+		v.Forbidden(at.Child("userAssignedIdentityCredentialsPath"), s.CredentialsPath != "", "is for type: "+IdentityCredential)
+		v.Forbidden(at.Child("userAssignedIdentityCredentialsCloudType"), s.CredentialsCloudType != "", "is for type: "+IdentityCredential)
+		return
+	}
+	v.Required(at.Child("userAssignedIdentityCredentialsPath"), s.CredentialsPath, "the file on the agent's machine")
+	s.CredentialsCloudType = cmp.Or(s.CredentialsCloudType, "public")
+	objects.Enum(v, at.Child("userAssignedIdentityCredentialsCloudType"), s.CredentialsCloudType, "public", "china", "usgovernment")
 }

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/objects"
@@ -60,6 +61,7 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 	}
 	s.Version = strings.TrimPrefix(s.Version, "v")
 	out.Version = "v" + s.Version
+	s.ResourceGroupName = cmp.Or(s.ResourceGroupName, o.GetLabels()[clusterv1.ClusterNameLabel])
 	v.Required(at.Child("resourceGroupName"), s.ResourceGroupName, "the resource group of the cluster")
 	shared := s.shared()
 	v.site(at, shared, "resourceGroupName")
@@ -246,6 +248,9 @@ func servingManaged(any) field.ErrorList {
 
 // managedCluster has nothing to check: the only field is refused.
 func (v *validator) managedCluster(*field.Path, *AzureManagedClusterSpec) {}
+
+// managedClusterTemplate has nothing to check: there is no field.
+func (v *validator) managedClusterTemplate(*field.Path, *AzureManagedClusterTemplateSpec) {}
 
 // managedPool is a kinds.Normaliser.
 func managedPool(o metav1.Object, at *field.Path, s *AzureManagedMachinePoolSpec) (any, field.ErrorList) {

@@ -26,19 +26,6 @@ type Options struct {
 // defaultTimeout is the time limit of a request. ARM ends its own after a minute.
 const defaultTimeout = time.Minute
 
-// A Credential is a service principal, and the subscription that is asked with it.
-type Credential struct {
-	Manager, Login string // hosts
-	Tenant, ID     string
-	Password       string
-	Subscription   string
-}
-
-// Account tells service principals apart.
-func (c Credential) Account() string {
-	return c.Login + "/" + c.Tenant + "/" + c.ID + "/" + c.Subscription
-}
-
 // A Client sends requests of one principal to one subscription. It is safe for concurrent use.
 type Client struct {
 	credential Credential
@@ -58,8 +45,14 @@ func New(c Credential, o Options, gate *logins.Gate) *Client {
 		Transport: transport.New(transport.Options{Base: &budget{base: o.Base}, Sent: o.Sent}), Timeout: o.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	asked := o.Base
+	if direct, ok := asked.(*http.Transport); ok && c.Machine { // metadata is asked without a proxy
+		direct = direct.Clone()
+		direct.Proxy = nil
+		asked = direct
+	}
 	return &Client{credential: c, http: h, token: token{credential: c, gate: gate, http: &http.Client{
-		Transport: transport.New(transport.Options{Base: o.Base, Sent: o.Sent}), Timeout: o.Timeout, CheckRedirect: h.CheckRedirect,
+		Transport: transport.New(transport.Options{Base: asked, Sent: o.Sent}), Timeout: o.Timeout, CheckRedirect: h.CheckRedirect,
 	}}}
 }
 
@@ -72,7 +65,7 @@ func (c *Client) Subscription() string { return c.credential.Subscription }
 // Tenant returns the tenant of the service principal.
 func (c *Client) Tenant() string { return c.credential.Tenant }
 
-// Principal returns the id of the application and the password of the service principal.
+// Principal returns the id of the application and its password; without one it is empty.
 func (c *Client) Principal() (id, password string) { return c.credential.ID, c.credential.Password }
 
 // A Condition is what has to be so for a change to be made.

@@ -84,7 +84,7 @@ var rules = []transport.Rule{
 	{Codes: []string{"PropertyChangeNotAllowed"}, Kind: fleet.Conflict},
 	{Codes: []string{"AuthorizationFailed", "LinkedAuthorizationFailed"}, Kind: fleet.Unauthorized, Next: "give the service principal a role that allows it"},
 	{Codes: []string{"SubscriptionNotFound", "InvalidSubscriptionId", "DisabledSubscription"}, Kind: fleet.Unauthorized, Next: "correct subscriptionID, or give the service principal a role in that subscription"},
-	{Statuses: []int{http.StatusUnauthorized}, Kind: fleet.Unauthorized, Next: "correct the AzureClusterIdentity and the password in its Secret"},
+	{Statuses: []int{http.StatusUnauthorized}, Kind: fleet.Unauthorized, Next: "correct the AzureClusterIdentity, and its password, certificate or token"},
 	{Words: tenant, Kind: fleet.Unauthorized},
 	{Codes: []string{"RequestDisallowedByPolicy"}, Kind: fleet.Invalid, Next: "a policy of the subscription forbids it: add what it requires, such as additionalTags"},
 	{Statuses: []int{http.StatusNotFound}, Kind: fleet.NotFound},

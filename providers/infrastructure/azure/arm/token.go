@@ -2,12 +2,10 @@ package arm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +18,7 @@ import (
 // renewBefore is how long before its end a token is renewed.
 const renewBefore = 5 * time.Minute
 
-// A token is that of a service principal, which lives an hour.
+// A token is that of a principal, which lives an hour, or of a machine a day.
 // Source: Microsoft identity platform, "OAuth 2.0 client credentials flow".
 type token struct {
 	credential Credential
@@ -39,20 +37,15 @@ func (t *token) get(ctx context.Context) (string, error) {
 	if t.text != "" && time.Now().Before(t.until) {
 		return t.text, nil
 	}
-	c := t.credential
-	sum := sha256.Sum256([]byte(c.Password))
-	digest := hex.EncodeToString(sum[:])
+	what, correct := t.credential.what()
+	op := "get a token of " + what
+	q, digest, err := t.credential.request(ctx, time.Now())
+	if err != nil {
+		return "", fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+	}
 	if err := t.gate.Enter(digest); err != nil {
 		return "", err
 	}
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {c.Password}, "scope": {"https://" + c.Manager + "/.default"}}
-	at := url.URL{Scheme: "https", Host: c.Login, Path: "/" + c.Tenant + "/oauth2/v2.0/token"}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", err
-	}
-	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	const op = "get a token of the service principal"
 	res, err := t.http.Do(q)
 	if err != nil { // nothing was asked of ARM
 		return "", fleet.Errorf(fleet.Unavailable, op, "%w", transport.Plain(err))
@@ -63,9 +56,9 @@ func (t *token) get(ctx context.Context) (string, error) {
 		return "", fleet.Errorf(fleet.Unavailable, op, "%w", err)
 	}
 	var answer struct {
-		Token       string `json:"access_token"`
-		Expires     int    `json:"expires_in"`
-		Description string `json:"error_description"`
+		Token       string  `json:"access_token"`
+		Expires     seconds `json:"expires_in"`
+		Description string  `json:"error_description"`
 	}
 	_ = json.Unmarshal(data, &answer) // what is no JSON has no token
 	switch {
@@ -73,15 +66,38 @@ func (t *token) get(ctx context.Context) (string, error) {
 		t.gate.Accepted()
 		t.text, t.until = answer.Token, time.Now().Add(max(time.Duration(answer.Expires)*time.Second-renewBefore, renewBefore/5))
 		return t.text, nil
-	case res.StatusCode/100 == 4 && res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusRequestTimeout:
+	case res.StatusCode/100 == 4 && !t.passes(res.StatusCode):
 		// The first line has the code; what follows are ids of the request.
-		what, _, _ := strings.Cut(answer.Description, "\r\n")
-		what, _, _ = strings.Cut(what, " Trace ID:")
-		err := fleet.Errorf(fleet.Unauthorized, op, "%s (correct tenantID and clientID of the AzureClusterIdentity, and the password in its Secret)", transport.Text([]byte(what), func(map[string]json.RawMessage) string { return "" }))
+		text, _, _ := strings.Cut(answer.Description, "\r\n")
+		text, _, _ = strings.Cut(text, " Trace ID:")
+		err := fleet.Errorf(fleet.Unauthorized, op, "%s (%s)", transport.Text([]byte(text), func(map[string]json.RawMessage) string { return "" }), correct)
 		t.gate.Refused(digest, err)
 		return "", err
 	}
-	return "", fleet.Errorf(fleet.Unavailable, op, "%s answers %s", c.Login, res.Status)
+	return "", fleet.Errorf(fleet.Unavailable, op, "%s answers %s", q.URL.Host, res.Status)
+}
+
+// passes reports whether what answers with a status of a client's error may answer otherwise soon. The metadata of a VM
+// has 404 and 410 while it is being updated.
+// Source: Azure, "How to use managed identities for Azure resources on an Azure VM to acquire an access token", retries.
+func (t *token) passes(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusRequestTimeout:
+		return true
+	case http.StatusNotFound, http.StatusGone:
+		return t.credential.Machine
+	}
+	return false
+}
+
+// seconds are a number, which the metadata of a VM writes as a text.
+type seconds int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *seconds) UnmarshalJSON(data []byte) error {
+	n, _ := strconv.Atoi(strings.Trim(string(data), `"`)) // what is no number is over at once
+	*s = seconds(n)
+	return nil
 }
 
 // drop forgets a token that ARM refused.

@@ -68,6 +68,7 @@ type Cloud struct {
 	tokens  map[string]time.Time
 	logins  int
 	secret  string
+	trust   trust
 	buckets map[string]*bucket
 	faults  []*injected
 
@@ -98,7 +99,7 @@ func (c *Cloud) SetPassword(text string) {
 	clear(c.tokens)
 }
 
-// Logins returns how often a password was tried.
+// Logins returns how often a token was asked for.
 func (c *Cloud) Logins() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,6 +44,10 @@ func (c *Cloud) serve(w http.ResponseWriter, q *http.Request) bool {
 		c.login(w, q)
 		return true
 	}
+	if q.URL.Path == "/metadata/identity/oauth2/token" {
+		c.machineToken(w, q)
+		return true
+	}
 	call := Call{ID: q.URL.Path}
 	if q.Body != nil {
 		data, err := io.ReadAll(q.Body)
@@ -109,21 +113,6 @@ func isListing(at string) bool {
 		return len(strings.Split(rest, "/"))%2 == 0
 	}
 	return len(strings.Split(lower, "/"))%2 == 1
-}
-
-func (c *Cloud) login(w http.ResponseWriter, q *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.logins++
-	_ = q.ParseForm()
-	if q.Form.Get("client_secret") != c.secret || q.Form.Get("client_id") != ClientID || !strings.HasPrefix(q.URL.Path, "/"+Tenant+"/") {
-		reply(w, http.StatusUnauthorized, object{"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided. Trace ID: 1"})
-		return
-	}
-	c.n++
-	text := fmt.Sprint("token-", c.n)
-	c.tokens[text] = time.Now().Add(time.Hour)
-	reply(w, http.StatusOK, object{"token_type": "Bearer", "expires_in": 3600, "access_token": text})
 }
 
 // A bucket is what is left of a budget of requests.

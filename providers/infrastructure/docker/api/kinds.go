@@ -96,7 +96,7 @@ func machineKind(role fleet.KindRole, name string, versions ...kinds.Version) fl
 // poolKind returns a kind of pools whose machines Fairlead creates, or of templates of these.
 func poolKind(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
 	k, spec, _ := newKind(role, name, versions...)
-	k.OwnMachines = role == fleet.InfrastructureMachinePool
+	k.OwnMachines = true
 	k.Unused[spec+"providerID"], k.Unused[spec+"providerIDList"] = "written by controllers", "written by controllers"
 	return k
 }
