@@ -55,6 +55,9 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 		}
 	}
 	defer v.place.Changed(o)
+	if err := v.plug(ctx, spec, form, r); err != nil {
+		return err
+	}
 	if len(boot.stored) > 0 {
 		tags := cloud.Tags{fleet.TagMachine: string(r.Name), fleet.TagPool: string(r.Pool.Name)}
 		for k, value := range v.c.Tags() {
@@ -182,6 +185,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
 	}
 	form := cloud.Tagged(tags, "instance", "volume", "network-interface")
+	if len(spec.NetworkInterfaces) > 0 { // AWS takes tags of what it makes alone
+		form = cloud.Tagged(tags, "instance", "volume")
+	}
 	set := func(key, value string) {
 		if value != "" {
 			form.Set(key, value)
@@ -255,9 +261,12 @@ func (v *view) market(form url.Values, spec *api.AWSMachineSpec) {
 	}
 }
 
-// interfaceIn returns the parameters of the network interface in a subnet.
+// interfaceIn returns the parameters of the network interface in a subnet, or of those that the machine is given.
 func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Subnet) url.Values {
 	public := spec.PublicIP != nil && *spec.PublicIP
+	if len(spec.NetworkInterfaces) > 0 {
+		return givenInterfaces(spec, form)
+	}
 	if !public && spec.NetworkInterfaceType == "" {
 		return url.Values{"SubnetId": {s.ID}}
 	}
@@ -265,9 +274,9 @@ func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Su
 	if spec.NetworkInterfaceType != "" {
 		out.Set("NetworkInterface.1.InterfaceType", spec.NetworkInterfaceType)
 	}
-	for i := 1; form.Has(fmt.Sprintf("SecurityGroupId.%d", i)); i++ {
-		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i), form.Get(fmt.Sprintf("SecurityGroupId.%d", i)))
-		out[fmt.Sprintf("SecurityGroupId.%d", i)] = nil
+	for i, g := range groupsIn(form) {
+		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i+1), g)
+		out[fmt.Sprintf("SecurityGroupId.%d", i+1)] = nil
 	}
 	return out
 }
@@ -450,6 +459,17 @@ const fullFor = 10 * time.Minute
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
 	n := v.network(new(steps.Decision))
 	from := n.private
+	given, err := v.given(ctx, spec, r, n.vpc)
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 {
+		s := v.s.Subnets.Get(given[0].Subnet)
+		if s == nil {
+			return nil, fleet.Errorf(fleet.Unavailable, "find a subnet", "%s of network interface %s is not listed yet", given[0].Subnet, given[0].ID)
+		}
+		from = []cloud.Subnet{*s}
+	}
 	if spec.PublicIP != nil && *spec.PublicIP && len(n.public) > 0 {
 		from = n.public
 	}

@@ -82,6 +82,7 @@ func (v *view) decideDeletion() *steps.Decision {
 		}
 		d.Add(v.deletionOf(t, len(t.Balancers) > 0))
 	}
+	v.unplug(d)
 	v.deleteGroups(d)
 	for _, n := range v.nats {
 		if n.State == "deleting" {
@@ -161,12 +162,7 @@ func (v *view) deleteGroups(d *steps.Decision) {
 	var busy []string
 	for _, g := range v.groups {
 		used := v.usedBy(func(i cloud.Interface) bool {
-			return slices.ContainsFunc(i.Groups, func(o struct {
-				ID string `xml:"groupId"`
-			},
-			) bool {
-				return o.ID == g.ID
-			})
+			return slices.Contains(i.Groups, g.ID)
 		})
 		if len(used) > 0 {
 			busy = append(busy, used...)

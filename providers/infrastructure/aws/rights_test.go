@@ -79,6 +79,11 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 		second.Infrastructure = object(t, "AWSMachineTemplate", "nodes", parameterSpec)
 	}
 	create("cp-1", second, empty)
+	for _, x := range c.Things(awstest.Interfaces) {
+		if x.Attr["description"] == "of people" {
+			w.cluster.Workers[0].Infrastructure = object(t, "AWSMachineTemplate", "nodes", strings.Replace(machine, "{", "{networkInterfaces: ["+x.ID+"], ", 1))
+		}
+	}
 	end := c.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded"})
 	create("m-0", w.cluster.Workers[0], empty) // what is stored stays, and has other content next time
 	end()
@@ -210,7 +215,8 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, c)
 		c = slowly()
 		c.AddParameter("/images/ubuntu", "ami-00000000000000002")
-		vpc, _, _ := c.AddVPC("10.7.0.0/16")
+		vpc, _, private := c.AddVPC("10.7.0.0/16")
+		c.AddNetworkInterface(private[0], c.AddGroup(vpc, "people"))
 		const bucket = "s3Bucket: {name: user-data, controlPlaneIAMInstanceProfile: cps, nodesIAMInstanceProfiles: [nodes]}"
 		run(t, "{"+bucket+", network: {vpc: {id: "+vpc+"}}, region: eu-central-1}", strings.Replace(machineSpec, "{", "{ignition: {}, ami: {id: 'resolve:ssm:/images/ubuntu'}, ", 1), c)
 	})

@@ -250,7 +250,11 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.interfaces = append(v.interfaces, some...)
+		for _, x := range some { // of several groups
+			if !slices.ContainsFunc(v.interfaces, func(o cloud.Interface) bool { return o.ID == x.ID }) {
+				v.interfaces = append(v.interfaces, x)
+			}
+		}
 	}
 	for _, n := range v.vpcs {
 		all, err := v.place.Groups(ctx, "vpc-id", n.ID)

@@ -61,7 +61,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "cloudInit.secretPrefix":       "the secret is named by fleet, cluster and machine: leave it out",
 		at + "dynamicHostAllocation":        "dedicated hosts are not allocated here: allocate one, and name it in hostID",
 		at + "elasticIpPool":                "addresses are not taken from pools yet: with publicIP the machine has an address of Amazon",
-		at + "networkInterfaces":            "each machine of a template would have the same interface: leave it out, and name subnet and additionalSecurityGroups",
 	}
 }
 
@@ -69,6 +68,7 @@ func refusedOfMachine(at string) map[string]string {
 func limitedOfMachine(at string) map[string]string {
 	return map[string]string{
 		at + "ami.eksLookupType": "AmazonLinux2023 and AmazonLinux2023GPU, of machines that join a control plane of EKS: the newest image for the minor version when a machine is made; Amazon Linux 2 has no nodeadm",
+		at + "networkInterfaces": "two at most, as upstream. A machine has interfaces of its own: a pool with them has one machine, and a rollout takes maxSurge: 0. Their security groups stay, and those of the machine are added",
 		at + "assignPrimaryIPv6": "disabled, the default: VPCs of IPv6 are not supported yet",
 	}
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -68,6 +69,25 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.market(at, s)
 	v.placement(at, s)
+	v.interfaces(at, s)
+}
+
+// interfaces checks the network interfaces that a machine is given. They have their subnet, type and addresses.
+func (v *validator) interfaces(at *field.Path, s *AWSMachineSpec) {
+	below := at.Child("networkInterfaces")
+	if len(s.NetworkInterfaces) == 0 {
+		return
+	}
+	for i, id := range s.NetworkInterfaces {
+		v.id(below.Index(i), id, "eni-")
+		if slices.Contains(s.NetworkInterfaces[:i], id) {
+			v.Add(field.Duplicate(below.Index(i), id))
+		}
+	}
+	const theirs = "that is a property of the network interfaces in networkInterfaces: leave one of both out"
+	v.Forbidden(at.Child("subnet"), s.Subnet != nil, theirs)
+	v.Forbidden(at.Child("networkInterfaceType"), s.NetworkInterfaceType != "", theirs)
+	v.Forbidden(at.Child("publicIP"), s.PublicIP != nil && *s.PublicIP, "AWS gives no public address to a network interface that is there: associate one with the interface")
 }
 
 // AmazonLinux2023GPU is Amazon Linux 2023 with drivers of NVIDIA.

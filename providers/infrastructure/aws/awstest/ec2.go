@@ -62,22 +62,23 @@ func (c *Cloud) ec2() map[string]action {
 		"RevokeSecurityGroupEgress":     c.revoke("egress"),
 		"DeleteSecurityGroup":           c.deleteGroup,
 
-		"DescribeNetworkInterfaces":     c.describe(listing{Interfaces, "NetworkInterfaceId", "InvalidNetworkInterfaceID.NotFound", "networkInterfaceSet", c.shownInterface}),
-		"DescribeVolumes":               c.describe(listing{Volumes, "VolumeId", "InvalidVolume.NotFound", "volumeSet", shownVolume}),
-		"DeleteVolume":                  c.deleteVolume,
-		"DescribeAvailabilityZones":     c.describeZones,
-		"DescribeImages":                c.describe(listing{Images, "ImageId", "InvalidAMIID.NotFound", "imagesSet", shownImage}),
-		"DescribeKeyPairs":              c.describeKeyPairs,
-		"DescribeInstanceTypeOfferings": c.describeOfferings,
-		"CreateTags":                    c.createTags,
-		"DeleteTags":                    c.deleteTags,
+		"DescribeNetworkInterfaces":       c.describe(listing{Interfaces, "NetworkInterfaceId", "InvalidNetworkInterfaceID.NotFound", "networkInterfaceSet", c.shownInterface}),
+		"ModifyNetworkInterfaceAttribute": c.modifyInterface,
+		"DescribeVolumes":                 c.describe(listing{Volumes, "VolumeId", "InvalidVolume.NotFound", "volumeSet", shownVolume}),
+		"DeleteVolume":                    c.deleteVolume,
+		"DescribeAvailabilityZones":       c.describeZones,
+		"DescribeImages":                  c.describe(listing{Images, "ImageId", "InvalidAMIID.NotFound", "imagesSet", shownImage}),
+		"DescribeKeyPairs":                c.describeKeyPairs,
+		"DescribeInstanceTypeOfferings":   c.describeOfferings,
+		"CreateTags":                      c.createTags,
+		"DeleteTags":                      c.deleteTags,
 	}
 }
 
 var done = []node{text("return", "true")} //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 func (c *Cloud) shownInterface(t *Thing) []node {
-	out := append(texts("networkInterfaceId", t.ID, "vpcId", t.Attr["vpcId"], "subnetId", t.Attr["subnetId"], "description", t.Attr["description"],
+	out := append(texts("networkInterfaceId", t.ID, "vpcId", t.Attr["vpcId"], "subnetId", t.Attr["subnetId"], "availabilityZone", t.Attr["zone"], "description", t.Attr["description"],
 		"status", "in-use"), tagSet(t.Tags))
 	if i := t.Attr["instanceId"]; i != "" {
 		out = append(out, el("attachment", texts("instanceId", i)...))

@@ -37,6 +37,12 @@ func (c *Cloud) end(t *Thing, reason string) {
 	if t.Gone.IsZero() {
 		t.Gone = time.Now()
 	}
+	for _, i := range c.things {
+		if i.Kind == Interfaces && i.Attr["given"] == t.ID { // which was there before, and stays
+			delete(i.Attr, "given")
+			delete(i.Attr, "instanceId")
+		}
+	}
 	c.drop(Interfaces, "instanceId", t.ID)
 	c.drop(Volumes, "instanceId", t.ID)
 }
@@ -111,6 +117,11 @@ func (c *Cloud) check(r request) (subnet *Thing, groups []string, err error) {
 		id, at = r.Get("NetworkInterface.1.SubnetId"), "NetworkInterface.1.SecurityGroupId"
 	}
 	subnet, groups = c.get(Subnets, id), r.list(at)
+	if r.Has("NetworkInterface.1.NetworkInterfaceId") {
+		if subnet, err = c.checkGiven(r); err != nil {
+			return nil, nil, err
+		}
+	}
 	data, bad64 := base64.StdEncoding.DecodeString(r.Get("UserData"))
 	switch {
 	case c.get(Images, image) == nil:
@@ -151,6 +162,12 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		}
 		return []node{text("reservationId", "r-"+was.made.ID), items("instancesSet", "item", c.shownInstance(was.made))}, nil
 	}
+	given := c.given(r)
+	for _, x := range given {
+		if x.Attr["instanceId"] != "" {
+			return nil, bad("InvalidNetworkInterface.InUse", "Interface: [%s] in use.", x.ID)
+		}
+	}
 	switch {
 	case !slices.ContainsFunc(c.o.Zones, func(z string) bool { return c.offers(kind, z) }):
 		return nil, bad("InvalidParameterValue", "Invalid value '%s' for InstanceType.", kind)
@@ -181,8 +198,16 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	if r.Get("InstanceMarketOptions.MarketType") == "spot" {
 		t.Attr["instanceLifecycle"] = "spot"
 	}
-	i := c.add(Interfaces, map[string]string{"vpcId": subnet.Attr["vpcId"], "subnetId": subnet.ID, "instanceId": t.ID}, r.tags("network-interface"))
-	i.Sets["groups"] = groups
+	var i *Thing
+	if len(given) > 0 {
+		i, groups = given[0], given[0].Sets["groups"]
+	} else {
+		i = c.add(Interfaces, map[string]string{"vpcId": subnet.Attr["vpcId"], "subnetId": subnet.ID, "zone": zone, "instanceId": t.ID}, r.tags("network-interface"))
+		i.Sets["groups"] = groups
+	}
+	for n, x := range given {
+		x.Attr["instanceId"], x.Attr["given"], x.Attr["device"] = t.ID, t.ID, fmt.Sprint(n)
+	}
 	t.Sets["groups"] = groups
 	if r.Get("NetworkInterface.1.AssociatePublicIpAddress") == "true" {
 		t.Attr["ipAddress"], i.Attr["public"] = fmt.Sprintf("203.0.113.%d", c.n%250+1), "yes"

@@ -125,14 +125,13 @@ func (t *Table) Route(to string) string {
 
 // An Interface is a network interface.
 type Interface struct {
-	ID          string `xml:"networkInterfaceId"`
-	VPC         string `xml:"vpcId"`
-	Subnet      string `xml:"subnetId"`
-	Description string `xml:"description"`
-	Instance    string `xml:"attachment>instanceId"`
-	Groups      []struct {
-		ID string `xml:"groupId"`
-	} `xml:"groupSet>item"`
+	ID          string   `xml:"networkInterfaceId"`
+	VPC         string   `xml:"vpcId"`
+	Subnet      string   `xml:"subnetId"`
+	Zone        string   `xml:"availabilityZone"`
+	Description string   `xml:"description"`
+	Instance    string   `xml:"attachment>instanceId"`
+	Groups      []string `xml:"groupSet>item>groupId"`
 }
 
 // filter returns the parameters of filters, pairs of a name and a value. A thing passes if it has one of the values

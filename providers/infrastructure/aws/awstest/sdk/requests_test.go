@@ -253,6 +253,22 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 				})))
 			},
 		},
+		"RunInstances with network interfaces": {
+			func(ctx context.Context) error {
+				return errOf(x.RunInstances(ctx, &ec2.RunInstancesInput{
+					ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ClientToken: aws.String("t"),
+					NetworkInterfaces: []ec2types.InstanceNetworkInterfaceSpecification{
+						{DeviceIndex: aws.Int32(0), NetworkInterfaceId: aws.String("eni-1")}, {DeviceIndex: aws.Int32(1), NetworkInterfaceId: aws.String("eni-2")},
+					},
+				}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.Run(ctx, url.Values{
+					"ImageId": {"ami-1"}, "ClientToken": {"t"}, "NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.NetworkInterfaceId": {"eni-1"},
+					"NetworkInterface.2.DeviceIndex": {"1"}, "NetworkInterface.2.NetworkInterfaceId": {"eni-2"},
+				}))
+			},
+		},
 		"CreateVpc of a pool": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{Ipv4IpamPoolId: aws.String("ipam-pool-1"), Ipv4NetmaskLength: aws.Int32(20), TagSpecifications: two}))
@@ -392,6 +408,12 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 			func(ctx context.Context) error {
 				return place.RevokeOut(ctx, "sg-1", cloud.Rule{Protocol: "-1", From: -1, To: -1, Source: "::/0"})
 			},
+		},
+		"ModifyNetworkInterfaceAttribute": {
+			func(ctx context.Context) error {
+				return errOf(x.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: aws.String("eni-1"), Groups: []string{"sg-1", "sg-2"}}))
+			},
+			func(ctx context.Context) error { return place.SetGroups(ctx, "eni-1", "sg-1", "sg-2") },
 		},
 		"CreateTags": {
 			func(ctx context.Context) error {
