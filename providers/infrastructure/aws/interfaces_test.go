@@ -79,6 +79,7 @@ func TestNetworkInterfaces(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.cluster.Delete = true
+		w.cloud.Forget()
 		for range 20 {
 			time.Sleep(settle)
 			if !w.observe().Exists {
@@ -88,6 +89,9 @@ func TestNetworkInterfaces(t *testing.T) {
 		}
 		if got := w.observe(); got.Exists {
 			w.Errorf("it stays: %s", got.Message)
+		}
+		if n := w.called("ModifyNetworkInterfaceAttribute"); n != 2 {
+			w.Errorf("interfaces were changed %d times", n)
 		}
 		for _, id := range []string{first, second} {
 			if x, ok := w.cloud.Thing(id); !ok || !slices.Equal(x.Sets["groups"], []string{theirs}) {
@@ -151,6 +155,51 @@ func TestNetworkInterfacesOfOthers(t *testing.T) {
 	})
 }
 
+// called returns how often an action was called.
+func (w *world) called(action string) (n int) {
+	for _, c := range w.cloud.Calls() {
+		if c.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// TestInterfacesThatStay: of a cluster that goes, interfaces of load balancers, of instances and of people are not changed.
+func TestInterfacesThatStay(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		vpc := w.cloud.Things(awstest.VPCs)[0].ID
+		var private string
+		for _, s := range w.cloud.Things(awstest.Subnets) {
+			if s.Tags["fairlead.dev/part"] == "private" {
+				private = s.ID
+			}
+		}
+		theirs := w.cloud.AddGroup(vpc, "people")
+		for _, x := range w.cloud.Things(awstest.Interfaces) {
+			if strings.HasPrefix(x.Attr["description"], "ELB ") {
+				w.cloud.Edit(x.ID, func(x *awstest.Thing) { x.Sets["groups"] = append(x.Sets["groups"], theirs) })
+			}
+		}
+		w.cloud.AddNetworkInterface(private, theirs)
+		used := w.cloud.AddNetworkInterface(private, theirs, w.groupOf("node"))
+		foreign := w.cloud.AddInstance("theirs")
+		w.cloud.Edit(used, func(x *awstest.Thing) { x.Attr["instanceId"] = foreign })
+		w.cluster.Delete = true
+		for range 10 {
+			time.Sleep(settle)
+			_ = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster) // what it waits for, the next look tells
+		}
+		if n := w.called("ModifyNetworkInterfaceAttribute"); n > 0 {
+			w.Errorf("interfaces were changed %d times", n)
+		}
+		if got := w.observe(); !strings.Contains(got.Message, used+" (of instance "+foreign+")") {
+			w.Errorf("the cluster says %q", got.Message)
+		}
+	})
+}
+
 // TestNetworkInterfaceInOurGroupsAlone: an interface of people that would be in no security group keeps a cluster, which says so.
 func TestNetworkInterfaceInOurGroupsAlone(t *testing.T) {
 	inGivenVPC(t, func(w *world, private []string, theirs string, _ func(ids ...string) fleet.Pool) {
@@ -160,6 +209,9 @@ func TestNetworkInterfaceInOurGroupsAlone(t *testing.T) {
 		for range 5 {
 			_ = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster) // what it waits for, the next look tells
 			time.Sleep(settle)
+		}
+		if n := w.called("ModifyNetworkInterfaceAttribute"); n > 0 {
+			w.Errorf("it was changed %d times", n)
 		}
 		if got := w.observe(); !strings.Contains(got.Message, "network interfaces are still in use: "+id) {
 			w.Errorf("the cluster says %q", got.Message)

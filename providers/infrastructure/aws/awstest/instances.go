@@ -62,7 +62,7 @@ func (c *Cloud) describeInstances(r request) (any, error) {
 func (c *Cloud) shownInstance(t *Thing) []node {
 	out := append(texts("instanceId", t.ID, "imageId", t.Attr["imageId"], "instanceType", t.Attr["instanceType"], "subnetId", t.Attr["subnetId"], "vpcId", t.Attr["vpcId"],
 		"privateIpAddress", t.Attr["privateIpAddress"], "ipAddress", t.Attr["ipAddress"], "launchTime", t.Made.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"instanceLifecycle", t.Attr["instanceLifecycle"]),
+		"instanceLifecycle", t.Attr["instanceLifecycle"], "clientToken", t.Attr["clientToken"]),
 		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), tagSet(t.Tags))
 	if name := t.Attr["profile"]; name != "" {
 		out = append(out, el("iamInstanceProfile", texts("arn", "arn:aws:iam::"+c.o.Account+":instance-profile/"+name)...))
@@ -191,7 +191,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	}
 	t := c.add(Instances, map[string]string{
 		"state": "pending", "imageId": r.Get("ImageId"), "instanceType": kind, "subnetId": subnet.ID, "vpcId": subnet.Attr["vpcId"], "zone": zone, "fails": c.failing,
-		"privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
+		"clientToken": r.Get("ClientToken"), "privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
 		"profile": r.Get("IamInstanceProfile.Name"), "httpTokens": r.Get("MetadataOptions.HttpTokens"), "hopLimit": r.Get("MetadataOptions.HttpPutResponseHopLimit"),
 		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"), "hostnameType": r.Get("PrivateDnsNameOptions.HostnameType"), "nested": r.Get("CpuOptions.NestedVirtualization"),
 	}, r.tags("instance"))

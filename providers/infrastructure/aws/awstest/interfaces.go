@@ -72,6 +72,8 @@ func (c *Cloud) modifyInterface(r request) (any, error) {
 	switch {
 	case x == nil:
 		return nil, bad("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", r.Get("NetworkInterfaceId"))
+	case x.Attr["balancer"]+x.Attr["natGateway"] != "":
+		return nil, bad("AuthFailure", "You do not have permission to access the specified resource.")
 	case len(groups) == 0:
 		return nil, bad("InvalidParameterValue", "You must specify at least one security group.")
 	case len(groups) > maxGroups:
