@@ -242,7 +242,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 		subnets = onePerZone(from)
 	}
 	if len(subnets) == 0 {
-		if v.spec.Network.VPC.ID != "" { // one that is internal has those of machines
+		if v.isGiven() { // one that is internal has those of machines
 			v.faultOf(d, f, fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
 		}
 		return
@@ -273,7 +273,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 
 // wantedBalancerZones are the zones that a load balancer is to be in, of a VPC that is made.
 func (v *view) wantedBalancerZones(scheme string) []string {
-	if v.spec.Network.VPC.ID != "" {
+	if v.isGiven() {
 		return nil
 	}
 	var out []wantedSubnet
@@ -297,9 +297,13 @@ func onePerZone(subnets []cloud.Subnet) []string {
 	return out
 }
 
-// health returns how servers are checked. HTTPS asks whether the API server is ready.
-func (v *view) health(lb *api.LoadBalancer) cloud.Health {
+// health returns how servers are checked. HTTPS asks whether the API server is ready. What was adopted keeps its check, as it
+// is, where Git says nothing else.
+func (v *view) health(lb *api.LoadBalancer, is cloud.Health, theirs bool) cloud.Health {
 	h := plainHealth(v.targetPort())
+	if theirs { // whose defaults change with its version
+		h = is
+	}
 	h.Protocol = cmp.Or(lb.HealthCheckProtocol, h.Protocol)
 	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
 		h.Path = "/readyz"
@@ -313,7 +317,7 @@ func (v *view) health(lb *api.LoadBalancer) cloud.Health {
 
 // configureClassic decides about the health check of a classic load balancer, and whether it crosses zones.
 func (v *view) configureClassic(d *steps.Decision, b *cloud.Balancer) {
-	if h := v.health(v.spec.ControlPlaneLoadBalancer); b.Health != h {
+	if h := v.health(v.spec.ControlPlaneLoadBalancer, b.Health, isAdopted(b.ID, b.Tags)); b.Health != h {
 		d.Add(steps.Step{What: "set the health check of load balancer " + b.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
 			err := v.place.ConfigureClassic(ctx, b.Name, h)
 			if err == nil {
@@ -377,9 +381,13 @@ func (l lead) part(f front) string { return f.targets + strconv.FormatInt(l.port
 
 // leads returns the listeners of a load balancer, the API server's first.
 func (v *view) leads(f front) []lead {
-	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health(f.lb)}}
+	is, theirs := v.checkOf(f, int64(v.apiPort()))
+	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health(f.lb, is, theirs)}}
 	for _, l := range f.lb.AdditionalListeners {
 		h := plainHealth(int32(l.Port)) //nolint:gosec // a port
+		if is, theirs := v.checkOf(f, l.Port); theirs {
+			h = is
+		}
 		if c := l.HealthCheck; c != nil {
 			h.Protocol, h.Port = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port)
 			if h.Protocol != "TCP" {
@@ -396,6 +404,15 @@ func (v *view) leads(f front) []lead {
 		}
 	}
 	return out
+}
+
+// checkOf returns how what a port leads to is checked now, and whether that was adopted.
+func (v *view) checkOf(f front, port int64) (cloud.Health, bool) {
+	t := v.targetsOf(lead{port: port}.part(f))
+	if t == nil {
+		return cloud.Health{}, false
+	}
+	return t.Health(), isAdopted(t.ID, t.Tags)
 }
 
 // plainHealth is how a port is checked of which nothing else is known: it is open.

@@ -147,7 +147,9 @@ func (v *view) formerOf(name fleet.MachineName) []string {
 var tokenOfOurs = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // isCopied reports whether people, or a backup, made an instance: only the tags are those of a machine.
-func isCopied(i cloud.Instance) bool { return i.Token != "" && !tokenOfOurs.MatchString(i.Token) }
+func isCopied(i cloud.Instance) bool {
+	return i.Token != "" && !tokenOfOurs.MatchString(i.Token) && i.Tags[adoptedTag] != i.ID
+}
 
 // clientToken is equal where the same machine is asked for in the same subnet: EC2 remembers tokens by zone.
 func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, former []string) string {

@@ -75,13 +75,8 @@ func (v *view) plug(ctx context.Context, spec *api.AWSMachineSpec, form url.Valu
 	}
 	own := groupsIn(form)
 	for _, x := range given {
-		groups := slices.DeleteFunc(slices.Clone(x.Groups), func(id string) bool { return v.isGroup(id) && !slices.Contains(own, id) })
-		for _, id := range own {
-			if !slices.Contains(groups, id) {
-				groups = append(groups, id)
-			}
-		}
-		if slices.Equal(groups, x.Groups) {
+		groups := slices.DeleteFunc(slices.Clone(x.Groups), func(id string) bool { return v.isGroup(id) || slices.Contains(own, id) })
+		if groups = append(groups, own...); sameSet(groups, x.Groups) {
 			continue
 		}
 		if err := v.place.SetGroups(ctx, x.ID, groups...); err != nil {

@@ -74,7 +74,11 @@ func TestNetworkInterfaces(t *testing.T) {
 		}
 		wantKind(w, "a machine that goes", w.create("m-1", pool, ""), fleet.Unavailable, "is still attached")
 		time.Sleep(settle)
+		w.cloud.Forget()
 		w.mustCreate("m-1", pool, "")
+		if n := w.called("ModifyNetworkInterfaceAttribute"); n > 0 {
+			w.Errorf("interfaces that are in the groups were changed %d times", n)
+		}
 		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, "m-1", ""); err != nil {
 			w.Fatal(err)
 		}

@@ -28,6 +28,8 @@ type network struct {
 func (v *view) network(d *steps.Decision) network {
 	id := v.spec.Network.VPC.ID
 	switch {
+	case v.isOwn(id):
+		return v.ownNetwork(d)
 	case id != "" && len(v.vpcs) > 0:
 		d.CannotFollow("network.vpc.id", "the cluster is in %s, which was made for it, and cannot move to %s (make another cluster)", v.vpcs[0].ID, id)
 		return v.seenNetwork()
@@ -71,6 +73,10 @@ func (v *view) givenNetwork(d *steps.Decision, id string) network {
 	if was := v.elsewhere(); was != "" && was != id {
 		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
 		return v.sorted(was, nil)
+	}
+	if api.IsTheirs(v.spec.Network.VPC) {
+		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "by its tags in Git, Cluster API made %s, and it was not adopted (run fairlead adopt; or remove network.vpc.tags, and name its subnets by their ids)", id))
+		return network{}
 	}
 	var only []string
 	for _, s := range v.spec.Network.Subnets {
@@ -519,6 +525,7 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 	for _, i := range mine[1:] {
 		twin := v.tables[i]
 		if len(twin.Associations) > 0 {
+			v.wayOut(d, &v.tables[i], through) // Cluster API's provider makes one for each subnet
 			continue
 		}
 		d.Add(steps.Step{What: "delete route table " + twin.ID + ", which was made twice", Upkeep: true, Do: func(ctx context.Context) error {
@@ -526,6 +533,25 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 		}})
 	}
 	t := &v.tables[mine[0]]
+	v.wayOut(d, t, through)
+	for _, s := range subnets {
+		if slices.ContainsFunc(mine, func(i int) bool {
+			return slices.ContainsFunc(v.tables[i].Associations, func(a cloud.Association) bool { return a.Subnet == s.ID })
+		}) {
+			continue
+		}
+		d.Add(steps.Step{What: "have subnet " + s.ID + " use route table " + t.ID, Essential: true, Do: func(ctx context.Context) error {
+			made, err := v.place.Associate(ctx, t.ID, s.ID)
+			if err == nil {
+				t.Associations = append(slices.Clip(t.Associations), made)
+			}
+			return err
+		}})
+	}
+}
+
+// wayOut decides about the route of a table to everything.
+func (v *view) wayOut(d *steps.Decision, t *cloud.Table, through string) {
 	switch is := t.Route(everywhere); {
 	case t.Hop(everywhere).Others(): // as people want it
 	case is != "" && is != through:
@@ -541,18 +567,6 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 			err := v.place.CreateRoute(ctx, t.ID, everywhere, through)
 			if err == nil {
 				t.Routes = append(slices.Clip(t.Routes), cloud.Hop{To: everywhere, Gateway: through})
-			}
-			return err
-		}})
-	}
-	for _, s := range subnets {
-		if slices.ContainsFunc(t.Associations, func(a cloud.Association) bool { return a.Subnet == s.ID }) {
-			continue
-		}
-		d.Add(steps.Step{What: "have subnet " + s.ID + " use route table " + t.ID, Essential: true, Do: func(ctx context.Context) error {
-			made, err := v.place.Associate(ctx, t.ID, s.ID)
-			if err == nil {
-				t.Associations = append(slices.Clip(t.Associations), made)
 			}
 			return err
 		}})

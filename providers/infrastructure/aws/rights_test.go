@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -208,6 +209,22 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 	if strings.HasPrefix(denied, "eks:") {
 		return taken, told
 	}
+	for _, classic := range []bool{false, true} {
+		adopts(t, awstest.CAPA{Classic: classic}, "", func(w *adopting) {
+			if _, action, _ := strings.Cut(denied, ":"); action != "" {
+				w.cloud.Deny(action, true)
+			}
+			for _, do := range []func(context.Context, *fleet.Cluster, []providers.AdoptedMachine) error{w.provider.Adopt, w.provider.Release} {
+				if err := do(w.Context(), &w.cluster, w.machines); err != nil {
+					told += err.Error()
+				}
+				time.Sleep(settle)
+			}
+			for _, call := range w.cloud.Calls() {
+				taken[call.Service+":"+call.Action] = true
+			}
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
 		c := slowly()
@@ -283,7 +300,7 @@ func actionsInSource(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source: %v", err)
 	}
-	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
+	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Remove|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
 	out := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -320,6 +337,7 @@ func policy(rights []string) string {
 	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
+	adopt := statement{Sid: "AdoptFromClusterAPI", Resource: "*", Action: []string{"ec2:CreateTags"}, Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/sigs.k8s.io/cluster-api-provider-aws/role": "false"}}}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
 	mark := statement{Sid: "MarkWhatIsMadeOfEKS", Resource: ofEKS, Condition: asked}
 	changes := statement{Sid: "ChangeWhatIsMarkedOfEKS", Resource: ofEKS, Condition: made}
@@ -339,6 +357,8 @@ func policy(rights []string) string {
 			in = &roles
 		case r == "ec2:CreateTags":
 			in = &tag
+		case r == "ec2:DeleteTags":
+			in = &adopt
 		case service == "s3" && strings.HasSuffix(action, "Object"):
 			in = &objects
 		case service == "s3":
@@ -367,7 +387,7 @@ func policy(rights []string) string {
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	statements := []statement{
-		looks, change, clusters, mark, changes, tag, remove, secrets, parameters, buckets, objects,
+		looks, change, clusters, mark, changes, tag, adopt, remove, secrets, parameters, buckets, objects,
 		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},

@@ -250,11 +250,7 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, x := range some { // of several groups
-			if !slices.ContainsFunc(v.interfaces, func(o cloud.Interface) bool { return o.ID == x.ID }) {
-				v.interfaces = append(v.interfaces, x)
-			}
-		}
+		v.interfaces = append(v.interfaces, some...)
 	}
 	for _, n := range v.vpcs {
 		all, err := v.place.Groups(ctx, "vpc-id", n.ID)

@@ -196,10 +196,11 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 		}
 	}
 	objects.Unique(v, at.Child("secondaryCidrBlocks"), n.SecondaryCIDRBlocks, "ipv4CidrBlock", func(b VPCCIDRBlock) string { return b.IPv4CIDRBlock })
-	v.Forbidden(at.Child("secondaryCidrBlocks"), n.ID != "" && len(n.SecondaryCIDRBlocks) > 0, made)
-	v.Forbidden(at.Child("emptyRoutesDefaultVPCSecurityGroup"), n.ID != "" && n.EmptyRoutesDefaultVPCSecurityGroup, made)
-	v.Forbidden(at.Child("elasticIpPool"), n.ID != "" && n.ElasticIPPool != nil, made)
-	if p := n.ElasticIPPool; p != nil && n.ID == "" {
+	given := n.ID != "" && !IsTheirs(n)
+	v.Forbidden(at.Child("secondaryCidrBlocks"), given && len(n.SecondaryCIDRBlocks) > 0, made)
+	v.Forbidden(at.Child("emptyRoutesDefaultVPCSecurityGroup"), given && n.EmptyRoutesDefaultVPCSecurityGroup, made)
+	v.Forbidden(at.Child("elasticIpPool"), given && n.ElasticIPPool != nil, made)
+	if p := n.ElasticIPPool; p != nil && !given {
 		v.id(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, "ipv4pool-ec2-")
 		v.Text(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, 30)
 		if p.PublicIPv4PoolFallbackOrder != "" {
@@ -211,8 +212,8 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 // ipam checks the pool that gives a VPC its range, and fills in how large that is.
 func (v *validator) ipam(at *field.Path, n *VPC) {
 	p := n.IPAMPool
-	v.Forbidden(at, n.ID != "", "is for a VPC that is made: leave it out")
-	v.Forbidden(at, n.CIDRBlock != "", "cidrBlock is the range: leave one of both out")
+	v.Forbidden(at, n.ID != "" && !IsTheirs(n), "is for a VPC that is made: leave it out")
+	v.Forbidden(at, n.CIDRBlock != "" && !IsTheirs(n), "cidrBlock is the range: leave one of both out")
 	if (p.ID == "") == (p.Name == "") {
 		v.Invalid(at, "", "needs the id of a pool or the tag Name of one, and not both")
 	}
@@ -244,7 +245,11 @@ func (v *validator) subnets(at *field.Path, n *Network) {
 			v.Invalid(below.Child("zoneType"), s.ZoneType, "local and wavelength zones are not supported")
 		}
 		given := strings.HasPrefix(s.ID, "subnet-")
+		theirs := IsTheirs(n.VPC)
 		switch {
+		case theirs:
+			v.Required(below.Child("cidrBlock"), s.CIDRBlock, "the range of the subnet")
+			v.Required(below.Child("availabilityZone"), s.AvailabilityZone, "the zone of the subnet")
 		case n.VPC.ID != "" && !given:
 			v.Invalid(below.Child("id"), s.ID, "must be the id of a subnet of the VPC: no subnets are made in a given VPC")
 		case n.VPC.ID == "" && given:
@@ -257,6 +262,20 @@ func (v *validator) subnets(at *field.Path, n *Network) {
 	if n.VPC.ID == "" && len(n.Subnets) > 0 && !slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.IsPublic }) {
 		v.Invalid(at, "", "one has to be public (isPublic), or nothing leads to the internet: give a VPC of your own for a network without that")
 	}
+}
+
+// TheirCluster begins the tag that Cluster API's provider gives what it makes for a cluster, and writes into network.vpc.tags.
+// Source: CAPA, api/v1beta2/tags.go.
+const TheirCluster = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+
+// IsTheirs reports whether Cluster API's provider made a VPC that has an id: its tags, which that provider writes, say so.
+func IsTheirs(n *VPC) bool {
+	for k, value := range n.Tags {
+		if n.ID != "" && strings.HasPrefix(k, TheirCluster) && value == "owned" {
+			return true
+		}
+	}
+	return false
 }
 
 // protocols are those of rules of security groups.

@@ -27,6 +27,8 @@ func (c *Cloud) balancing() map[string]action {
 		"DescribeTargetHealth":                   c.describeHealth,
 		"DescribeTags":                           c.describeTags,
 		"AddTags":                                c.addTags,
+		"RemoveTags":                             c.removeTags,
+		"classic RemoveTags":                     c.removeClassicTags,
 		"SetSecurityGroups":                      c.setGroups,
 		"classic CreateLoadBalancer":             c.createClassic,
 		"classic DescribeLoadBalancers":          c.describeClassic,
@@ -448,6 +450,19 @@ func (c *Cloud) addTags(r request) (any, error) {
 		}
 		for k, v := range r.pairs("Tags.member") {
 			t.Tags[k] = v
+		}
+	}
+	return []node{}, nil
+}
+
+func (c *Cloud) removeTags(r request) (any, error) {
+	for _, id := range r.list("ResourceArns.member") {
+		t := c.things[id]
+		if t == nil {
+			return nil, bad("LoadBalancerNotFound", "'%s' not found", id)
+		}
+		for _, k := range r.list("TagKeys.member") {
+			delete(t.Tags, k)
 		}
 	}
 	return []node{}, nil

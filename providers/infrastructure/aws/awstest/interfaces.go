@@ -87,3 +87,10 @@ func (c *Cloud) modifyInterface(r request) (any, error) {
 	x.Sets["groups"] = groups
 	return done, nil
 }
+
+// AddSubnet adds a subnet of somebody else to a VPC.
+func (c *Cloud) AddSubnet(vpc, zone, cidr string) (id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.add(Subnets, map[string]string{"vpcId": vpc, "zone": zone, "cidrBlock": cidr}, nil).ID
+}

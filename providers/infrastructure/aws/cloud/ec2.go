@@ -277,6 +277,16 @@ func (c *Client) Subnets(ctx context.Context, filters ...string) ([]Subnet, erro
 	return list[Subnet, subnets](ctx, c, "DescribeSubnets", filter(filters...))
 }
 
+// NATs returns the NAT gateways that pass filters.
+func (c *Client) NATs(ctx context.Context, filters ...string) ([]NAT, error) {
+	return list[NAT, nats](ctx, c, "DescribeNatGateways", filter(filters...))
+}
+
+// Addresses returns the addresses that pass filters.
+func (c *Client) Addresses(ctx context.Context, filters ...string) ([]Address, error) {
+	return list[Address, addresses](ctx, c, "DescribeAddresses", filter(filters...))
+}
+
 // Interfaces returns the network interfaces that pass filters.
 func (c *Client) Interfaces(ctx context.Context, filters ...string) ([]Interface, error) {
 	return list[Interface, interfaces](ctx, c, "DescribeNetworkInterfaces", filter(filters...))

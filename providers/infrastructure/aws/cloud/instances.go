@@ -48,6 +48,11 @@ func (c *Client) InstancesOf(ctx context.Context, ids []string) ([]Instance, err
 	return out, nil
 }
 
+// Instances returns the instances that pass filters.
+func (c *Client) Instances(ctx context.Context, filters ...string) ([]Instance, error) {
+	return c.instances(ctx, filter(filters...))
+}
+
 func (c *Client) instances(ctx context.Context, form url.Values) ([]Instance, error) {
 	form.Set("MaxResults", strconv.Itoa(page))
 	var out []Instance

@@ -421,6 +421,36 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 			},
 			func(ctx context.Context) error { return place.Mark(ctx, []string{"i-1", "vpc-1"}, ourTags) },
 		},
+		"DeleteTags": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{"i-1"}, Tags: []ec2types.Tag{{Key: aws.String("a")}, {Key: aws.String("b")}}}))
+			},
+			func(ctx context.Context) error { return place.Unmark(ctx, "i-1", []string{"a", "b"}) },
+		},
+		"RemoveTags": {
+			func(ctx context.Context) error {
+				return errOf(y.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: []string{"arn:1"}, TagKeys: []string{"a", "b"}}))
+			},
+			func(ctx context.Context) error { return place.UnmarkBalancer(ctx, "arn:1", []string{"a", "b"}) },
+		},
+		"RemoveTags of a classic one": {
+			func(ctx context.Context) error {
+				return errOf(z.RemoveTags(ctx, &elasticloadbalancing.RemoveTagsInput{LoadBalancerNames: []string{"there"}, Tags: []elbtypes.TagKeyOnly{{Key: aws.String("a")}, {Key: aws.String("b")}}}))
+			},
+			func(ctx context.Context) error { return place.UnmarkBalancer(ctx, "there", []string{"a", "b"}) },
+		},
+		"DescribeNatGateways by a tag": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{MaxResults: page, Filter: []ec2types.Filter{{Name: aws.String("tag:a"), Values: []string{"owned"}}}}))
+			},
+			func(ctx context.Context) error { return errOf(place.NATs(ctx, "tag:a", "owned")) },
+		},
+		"DescribeAddresses by a tag": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: []ec2types.Filter{{Name: aws.String("tag:a"), Values: []string{"owned"}}}}))
+			},
+			func(ctx context.Context) error { return errOf(place.Addresses(ctx, "tag:a", "owned")) },
+		},
 		"TerminateInstances": {
 			func(ctx context.Context) error {
 				return errOf(x.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-1"}}))
