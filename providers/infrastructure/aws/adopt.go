@@ -130,6 +130,9 @@ func (v *view) claimed() []claim {
 	for _, t := range v.gateways {
 		add("internet gateway", t.ID, t.Tags)
 	}
+	for _, t := range v.egresses {
+		add("egress-only internet gateway", t.ID, t.Tags)
+	}
 	for _, t := range v.nats {
 		add("NAT gateway", t.ID, t.Tags)
 	}
@@ -294,6 +297,17 @@ func (f *finder) network(ctx context.Context) error {
 			}
 		}
 		f.claim("route table", t.ID, part, t.Tags)
+	}
+	if len(vpc.Six) > 0 {
+		egresses, err := f.place.Egresses(ctx, "tag:"+f.made, "owned")
+		if err != nil {
+			return err
+		}
+		for _, g := range egresses {
+			if g.VPC == f.vpc {
+				f.claim("egress-only internet gateway", g.ID, "egress", g.Tags)
+			}
+		}
 	}
 	return f.natGateways(ctx, parts)
 }

@@ -172,6 +172,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if err != nil {
 		return nil, err
 	}
+	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool { return t.Family == api.SixFamily }) {
+		return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to servers by IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
+	}
 	own := r.Tags(op)
 	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
 		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
@@ -269,12 +272,17 @@ func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Su
 	if len(spec.NetworkInterfaces) > 0 {
 		return givenInterfaces(spec, form)
 	}
-	if !public && spec.NetworkInterfaceType == "" {
+	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && !v.isGiven()
+	if !public && spec.NetworkInterfaceType == "" && !six && spec.AssignPrimaryIPv6 != api.Enabled {
 		return url.Values{"SubnetId": {s.ID}}
 	}
 	out := url.Values{"NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.SubnetId": {s.ID}, "NetworkInterface.1.AssociatePublicIpAddress": {strconv.FormatBool(public)}}
 	if spec.NetworkInterfaceType != "" {
 		out.Set("NetworkInterface.1.InterfaceType", spec.NetworkInterfaceType)
+	}
+	if six || spec.AssignPrimaryIPv6 == api.Enabled {
+		out.Set("NetworkInterface.1.PrimaryIpv6", "true")
+		out.Set("NetworkInterface.1.Ipv6AddressCount", "1")
 	}
 	for i, g := range groupsIn(form) {
 		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i+1), g)
@@ -489,6 +497,9 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		if r.Pool.Role != fleet.RoleControlPlane {
 			from = in
 		}
+	}
+	if spec.AssignPrimaryIPv6 == api.Enabled && slices.ContainsFunc(from, func(s cloud.Subnet) bool { return s.Six.Range() == "" }) {
+		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "assignPrimaryIPv6 is enabled, and not all subnets for the machine have IPv6 (add network.vpc.ipv6, or leave it out)")
 	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
 	if err != nil {

@@ -270,7 +270,10 @@ func (v *view) deleteNetwork(d *steps.Decision) {
 			return err
 		}})
 	}
-	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
+	for _, g := range v.egresses {
+		d.Add(steps.Step{What: "delete egress-only internet gateway " + g.ID, Blocked: len(v.subnets) > 0, Do: func(ctx context.Context) error { return v.deleteEgress(ctx, g.ID) }})
+	}
+	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats)+len(v.egresses) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
 	for _, n := range v.vpcs {
 		left := v.leftGroups(n.ID)
 		var theirs []string

@@ -225,10 +225,10 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 			break
 		}
 		if len(lb.IngressRules) == 0 {
-			add("tcp", port, port, apiRule, everywhere)
+			add("tcp", port, port, apiRule, n.all()...)
 		} else {
 			extra(lb.IngressRules)
-			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr}, ranges(n.egress)...)...)
+			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr, n.six}, ranges(n.egress)...)...)
 		}
 		for _, r := range slices.Clone(out) { // the others are reached from wherever the API server is
 			for _, p := range v.c.ControlPlane.Ports {
@@ -238,13 +238,13 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 			}
 		}
 		for _, l := range lb.AdditionalListeners {
-			add("tcp", l.Port, l.Port, "additional listener", everywhere)
+			add("tcp", l.Port, l.Port, "additional listener", n.all()...)
 		}
 		if second := v.second().lb; second != nil { // of which clients are in the VPC, or as its rules say
 			extra(second.IngressRules)
-			add("tcp", port, port, apiRule, n.cidr)
+			add("tcp", port, port, apiRule, n.cidr, n.six)
 			for _, l := range second.AdditionalListeners {
-				add("tcp", l.Port, l.Port, "additional listener", n.cidr)
+				add("tcp", l.Port, l.Port, "additional listener", n.cidr, n.six)
 			}
 		}
 	case api.ControlPlaneRole:
@@ -286,8 +286,10 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 		add("tcp", ssh, ssh, "SSH", from...)
 	case api.NodeRole:
 		from := v.spec.Network.NodePortIngressRuleCIDRBlocks
-		if len(from) == 0 {
-			from = []string{everywhere}
+		for _, all := range n.all() { // of a family without ranges in Git
+			if !slices.ContainsFunc(from, func(r string) bool { return strings.Contains(r, ":") == strings.Contains(all, ":") }) {
+				from = append(slices.Clip(from), all)
+			}
 		}
 		add("tcp", nodePortFirst, nodePortLast, "services of type NodePort", from...)
 		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
@@ -306,7 +308,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 func (v *view) theirAPIRules(n network, port int64, add func(protocol string, from, to int64, description string, sources ...string), extra func([]api.IngressRule)) {
 	own := ranges(n.egress)
 	if v.spec.ControlPlaneLoadBalancer.Scheme == api.Internal {
-		own = []string{n.cidr}
+		own = []string{n.cidr, n.six}
 	}
 	named := false
 	for _, f := range v.fronts() {
@@ -314,9 +316,17 @@ func (v *view) theirAPIRules(n network, port int64, add func(protocol string, fr
 		extra(f.lb.IngressRules)
 	}
 	if !named || len(own) == 0 {
-		own = append(own, everywhere)
+		own = append(own, n.all()...)
 	}
 	add("tcp", port, port, apiRule, own...)
+}
+
+// all returns the ranges of everything, of the families that the network has.
+func (n network) all() []string {
+	if n.six == "" {
+		return []string{everywhere}
+	}
+	return []string{everywhere, everywhere6}
 }
 
 func ranges(ips []string) []string {

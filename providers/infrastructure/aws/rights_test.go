@@ -226,7 +226,7 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
+		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, ipv6: {}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
 		c := slowly()
 		c.AddPool("machines", "10.20.0.0")
 		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, c)
@@ -375,7 +375,7 @@ func policy(rights []string) string {
 			in = &mark
 		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon":
 			in = &changes
-		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
+		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteEgressOnlyInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
 		}
 		in.Action = append(in.Action, r)

@@ -36,6 +36,9 @@ func refusedOfManagedControlPlane() map[string]string {
 			out[path] = why
 		}
 	}
+	for _, path := range []string{"network.vpc.ipv6", "network.subnets.ipv6CidrBlock", "network.subnets.isIpv6"} {
+		out[at+path] = noIPv6
+	}
 	return out
 }
 

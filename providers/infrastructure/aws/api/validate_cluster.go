@@ -78,6 +78,12 @@ func (v *validator) clusterOrTemplate(at *field.Path, s *AWSClusterSpec) {
 		s.Network = &Network{}
 	}
 	v.network(at.Child("network"), s.Network)
+	for _, lb := range []struct {
+		name string
+		*LoadBalancer
+	}{{"controlPlaneLoadBalancer", s.ControlPlaneLoadBalancer}, {"secondaryControlPlaneLoadBalancer", s.SecondaryControlPlaneLoadBalancer}} {
+		v.Forbidden(at.Child(lb.name, "targetGroupIPType"), s.Network.VPC.IPv6 == nil && lb.LoadBalancer != nil && lb.TargetGroupIPType == SixFamily, onlyWithIPv6)
+	}
 	v.image(at, s.ImageLookupFormat)
 	if b := s.Bastion; b != nil {
 		below := at.Child("bastion")
@@ -140,7 +146,7 @@ func (v *validator) network(at *field.Path, n *Network) {
 	v.rules(at.Child("additionalControlPlaneIngressRules"), n.AdditionalControlPlaneIngressRules)
 	v.rules(at.Child("additionalNodeIngressRules"), n.AdditionalNodeIngressRules)
 	for i, c := range n.NodePortIngressRuleCIDRBlocks {
-		n.NodePortIngressRuleCIDRBlocks[i] = v.cidr(at.Child("nodePortIngressRuleCidrBlocks").Index(i), c, true)
+		n.NodePortIngressRuleCIDRBlocks[i] = v.cidr(at.Child("nodePortIngressRuleCidrBlocks").Index(i), c, n.VPC.IPv6 == nil)
 	}
 	for role, id := range n.SecurityGroupOverrides {
 		below := at.Child("securityGroupOverrides").Key(role)
@@ -169,6 +175,9 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	}
 	if n.IPAMPool != nil {
 		v.ipam(at.Child("ipamPool"), n)
+	}
+	if n.IPv6 != nil {
+		v.ipv6(at.Child("ipv6"), n)
 	}
 	if n.AvailabilityZoneUsageLimit == nil {
 		n.AvailabilityZoneUsageLimit = ptr.To[int64](3)
@@ -209,6 +218,39 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	}
 }
 
+// onlyWithIPv6 is why a field of IPv6 is refused.
+const onlyWithIPv6 = "the VPC has no IPv6: add network.vpc.ipv6"
+
+// ipv6 checks where a VPC has its range of IPv6 from, and fills in how large it is.
+func (v *validator) ipv6(at *field.Path, n *VPC) {
+	x := n.IPv6
+	v.Forbidden(at, n.ID != "" && !IsTheirs(n), "is for a VPC that is made: leave it out, and the cluster uses the IPv4 of a given one")
+	if x.CIDRBlock != "" {
+		x.CIDRBlock = v.cidr(at.Child("cidrBlock"), x.CIDRBlock, false)
+		if !strings.Contains(x.CIDRBlock, ":") {
+			v.Invalid(at.Child("cidrBlock"), x.CIDRBlock, "must be a range of IPv6")
+		}
+		if !IsTheirs(n) { // or Cluster API's provider wrote it there
+			v.Required(at.Child("poolId"), x.PoolID, "the pool of the account that has the range; without cidrBlock it is one of Amazon")
+			v.Forbidden(at.Child("ipamPool"), x.IPAMPool != nil, "cidrBlock is the range: leave one of both out")
+		}
+	} else {
+		v.Forbidden(at.Child("poolId"), x.PoolID != "", "only with cidrBlock")
+	}
+	if p := x.IPAMPool; p != nil {
+		below := at.Child("ipamPool")
+		if (p.ID == "") == (p.Name == "") {
+			v.Invalid(below, "", "needs the id of a pool or the tag Name of one, and not both")
+		}
+		if p.NetmaskLength == 0 {
+			p.NetmaskLength = 56
+		}
+		if p.NetmaskLength < 44 || p.NetmaskLength > 60 || p.NetmaskLength%4 != 0 { // what AWS lets a VPC have
+			v.Invalid(below.Child("netmaskLength"), p.NetmaskLength, "must be 44, 48, 52, 56 or 60")
+		}
+	}
+}
+
 // ipam checks the pool that gives a VPC its range, and fills in how large that is.
 func (v *validator) ipam(at *field.Path, n *VPC) {
 	p := n.IPAMPool
@@ -235,11 +277,20 @@ const AmazonPool = "amazon-pool"
 func (v *validator) subnets(at *field.Path, n *Network) {
 	objects.Unique(v, at, n.Subnets, "id", func(s Subnet) string { return s.ID })
 	objects.Unique(v, at, n.Subnets, "cidrBlock", func(s Subnet) string { return s.CIDRBlock })
+	objects.Unique(v, at, n.Subnets, "ipv6CidrBlock", func(s Subnet) string { return s.IPv6CIDRBlock })
 	for i := range n.Subnets {
 		s, below := &n.Subnets[i], at.Index(i)
 		v.tags(below.Child("tags"), s.Tags)
 		if s.CIDRBlock != "" {
 			s.CIDRBlock = v.cidr(below.Child("cidrBlock"), s.CIDRBlock, true)
+		}
+		six := s.IsIPv6 || s.IPv6CIDRBlock != ""
+		v.Forbidden(below.Child("isIpv6"), six && n.VPC.IPv6 == nil, onlyWithIPv6)
+		if s.IPv6CIDRBlock != "" {
+			s.IPv6CIDRBlock = v.cidr(below.Child("ipv6CidrBlock"), s.IPv6CIDRBlock, false)
+			if !strings.HasSuffix(s.IPv6CIDRBlock, "::/64") {
+				v.Invalid(below.Child("ipv6CidrBlock"), s.IPv6CIDRBlock, "must be a range of IPv6 with /64")
+			}
 		}
 		if s.ZoneType != "" && s.ZoneType != "availability-zone" {
 			v.Invalid(below.Child("zoneType"), s.ZoneType, "local and wavelength zones are not supported")

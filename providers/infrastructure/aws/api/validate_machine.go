@@ -20,6 +20,12 @@ const (
 	CapacityBlock = "CapacityBlock"
 )
 
+// Whether the network interface of an instance has a primary address of IPv6.
+const (
+	Enabled = "enabled"
+	Off     = "disabled"
+)
+
 // Where the configuration of Ignition is: in the bucket of the cluster, or in the user data of an instance.
 const (
 	ClusterObjectStore  = "ClusterObjectStore"
@@ -49,10 +55,8 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.image(at, s.ImageLookupFormat)
 	v.bootstrap(at, s)
-	if s.AssignPrimaryIPv6 == "enabled" {
-		v.Invalid(at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, noIPv6)
-	} else if s.AssignPrimaryIPv6 != "" {
-		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, "disabled")
+	if s.AssignPrimaryIPv6 != "" {
+		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, Enabled, Off)
 	}
 	v.volumes(at, s)
 	v.metadata(at.Child("instanceMetadataOptions"), s)
@@ -87,6 +91,7 @@ func (v *validator) interfaces(at *field.Path, s *AWSMachineSpec) {
 	const theirs = "that is a property of the network interfaces in networkInterfaces: leave one of both out"
 	v.Forbidden(at.Child("subnet"), s.Subnet != nil, theirs)
 	v.Forbidden(at.Child("networkInterfaceType"), s.NetworkInterfaceType != "", theirs)
+	v.Forbidden(at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6 != "", theirs)
 	v.Forbidden(at.Child("publicIP"), s.PublicIP != nil && *s.PublicIP, "AWS gives no public address to a network interface that is there: associate one with the interface")
 }
 

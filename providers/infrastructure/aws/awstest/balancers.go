@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,10 +92,13 @@ func (c *Cloud) createBalancer(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkDual(r, subnets); err != nil {
+		return nil, err
+	}
 	hash := fmt.Sprintf("%016x", c.n+1)
 	b := c.addNamed(Balancers, c.arn("loadbalancer/net/"+name+"/"+hash), map[string]string{
 		"name": name, "dns": name + "-" + hash + ".elb." + c.o.Region + ".amazonaws.com", "scheme": r.Get("Scheme"), "type": r.Get("Type"),
-		"state": "provisioning", "settings": settings, "vpcId": vpc,
+		"state": "provisioning", "settings": settings, "vpcId": vpc, "family": r.Get("IpAddressType"),
 	}, r.pairs("Tags.member"))
 	b.Sets["subnets"], b.Sets["groups"] = subnets, r.list("SecurityGroups.member")
 	c.plug(b, "ELB net/"+name+"/"+hash)
@@ -271,7 +275,7 @@ func (c *Cloud) modifyTargetGroup(r request) (any, error) {
 }
 
 func shownTargetGroup(t *Thing) []node {
-	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance")
+	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance", "IpAddressType", cmp.Or(t.Attr["family"], "ipv4"))
 	for _, key := range health() {
 		out = append(out, texts(key, t.Attr[key])...)
 	}
@@ -295,7 +299,7 @@ func (c *Cloud) createTargetGroup(r request) (any, error) {
 		return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 	}
 	t := c.addNamed(TargetGroups, c.arn(fmt.Sprintf("targetgroup/%s/%016x", name, c.n+1)), map[string]string{
-		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"),
+		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"), "family": cmp.Or(r.Get("IpAddressType"), "ipv4"),
 	}, r.pairs("Tags.member"))
 	for _, key := range health() {
 		t.Attr[key] = r.Get(key)
@@ -385,6 +389,9 @@ func (c *Cloud) registerTargets(r request) (any, error) {
 	for _, id := range ids {
 		if t := c.get(Instances, id); t == nil || t.Attr["state"] != "running" {
 			return nil, bad("InvalidTarget", "The following targets are not in a running state and cannot be registered: '%s'", id)
+		}
+		if err := c.checkFamily(g, id); err != nil {
+			return nil, err
 		}
 		if !slices.Contains(g.Sets["targets"], id) {
 			g.Sets["targets"] = append(g.Sets["targets"], id)

@@ -63,7 +63,7 @@ func (c *Cloud) shownInstance(t *Thing) []node {
 	out := append(texts("instanceId", t.ID, "imageId", t.Attr["imageId"], "instanceType", t.Attr["instanceType"], "subnetId", t.Attr["subnetId"], "vpcId", t.Attr["vpcId"],
 		"privateIpAddress", t.Attr["privateIpAddress"], "ipAddress", t.Attr["ipAddress"], "launchTime", t.Made.UTC().Format("2006-01-02T15:04:05.000Z"),
 		"instanceLifecycle", t.Attr["instanceLifecycle"], "clientToken", t.Attr["clientToken"]),
-		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), tagSet(t.Tags))
+		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), shownAddresses6(t), tagSet(t.Tags))
 	if name := t.Attr["profile"]; name != "" {
 		out = append(out, el("iamInstanceProfile", texts("arn", "arn:aws:iam::"+c.o.Account+":instance-profile/"+name)...))
 	}
@@ -139,6 +139,9 @@ func (c *Cloud) check(r request) (subnet *Thing, groups []string, err error) {
 	case len(r.tags("instance")) > 50:
 		return nil, nil, bad("TagLimitExceeded", "Maximum number of tags exceeded.")
 	}
+	if err := c.checkSix(r, subnet); err != nil {
+		return nil, nil, err
+	}
 	for _, g := range groups {
 		if t := c.get(Groups, g); t == nil || t.Attr["vpcId"] != subnet.Attr["vpcId"] {
 			return nil, nil, bad("InvalidGroup.NotFound", "The security group '%s' does not exist", g)
@@ -209,6 +212,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		x.Attr["instanceId"], x.Attr["given"], x.Attr["device"] = t.ID, t.ID, fmt.Sprint(n)
 	}
 	t.Sets["groups"] = groups
+	c.giveSix(r, t, subnet)
 	if r.Get("NetworkInterface.1.AssociatePublicIpAddress") == "true" {
 		t.Attr["ipAddress"], i.Attr["public"] = fmt.Sprintf("203.0.113.%d", c.n%250+1), "yes"
 	}

@@ -17,6 +17,8 @@ import (
 type Instance struct {
 	ID, State, ReasonCode, Reason, Type, Zone, Subnet, VPC, Address, PublicAddress, Lifecycle string
 
+	Six []string // addresses of IPv6
+
 	Token   string // that it was asked for with; empty: it is not known
 	Profile string // the ARN of its instance profile; empty: it has none
 
