@@ -181,7 +181,7 @@ func describe(rules []cloud.Rule) string {
 	return strings.Join(out, ", ")
 }
 
-// rules returns what the group of a role lets in, as it is now. Groups that are not there yet are left out. One that was
+// rules returns what the group of a role lets in; now is that group. Groups that are not there yet are left out. One that was
 // adopted lets in what Cluster API's provider had it let in.
 // Source: CAPA, pkg/cloud/services/securitygroup/securitygroups.go.
 func (v *view) rules(role string, n network, ids map[string]string, now *cloud.Group) []cloud.Rule {

@@ -254,7 +254,7 @@ func (v *view) sixOf(d *steps.Decision, vpc cloud.VPC) bool {
 	case is == "" && v.used(vpc.ID):
 		d.CannotFollow("network.vpc.ipv6", "%s was made without IPv6 (leave it out, or make another cluster)", vpc.ID)
 	case is == "" && vpc.Six.Failure() != "":
-		d.Fault(fleet.Errorf(fleet.Exhausted, "give "+vpc.ID+" a range of IPv6", "AWS could not: %s (delete the VPC in AWS: then it is made again)", vpc.Six.Failure()))
+		d.Fault(fleet.Errorf(fleet.Exhausted, "give "+vpc.ID+" a range of IPv6", "AWS could not: %s (delete the VPC in AWS: then another is made)", vpc.Six.Failure()))
 		return false
 	case is == "":
 		d.Wait(vpc.ID + " does not have its range of IPv6 yet (if it was made before network.vpc.ipv6 was in Git, delete it in AWS)")

@@ -30,7 +30,7 @@ type LeftByCAPA struct {
 	Balancer, DNS    string            // the name of the load balancer, and its name of DNS
 	Servers, Workers []string          // ids of instances
 	Zones            map[string]string // of instances
-	Subnets          []string          // as they are in network.subnets, in YAML
+	Subnets          []string          // as in network.subnets, in YAML
 	All              []string          // ids of all that has its tags
 }
 
