@@ -1393,6 +1393,7 @@ func boundsTable() map[string]section {
 			"instanceType":            {required: true, least: 2},
 			"marketType":              {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
 			"networkInterfaceType":    {values: []string{"interface", "efa"}},
+			"networkInterfaces":       {most: 2},
 			"placementGroupPartition": {low: new(int64(1)), high: new(int64(7))},
 			"tenancy":                 {values: []string{"default", "dedicated", "host"}},
 		},
@@ -1549,8 +1550,9 @@ func boundsTable() map[string]section {
 			"scheme": {values: []string{"internet-facing", "internal"}},
 		},
 		"infrastructure/aws/api.v1beta1MachineSpec": {
-			"instanceType": {required: true, least: 2},
-			"tenancy":      {values: []string{"default", "dedicated", "host"}},
+			"instanceType":      {required: true, least: 2},
+			"networkInterfaces": {most: 2},
+			"tenancy":           {values: []string{"default", "dedicated", "host"}},
 		},
 		"infrastructure/aws/api.v1beta1PoolSpec": {
 			"amiType":      {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}},

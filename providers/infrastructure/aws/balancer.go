@@ -242,7 +242,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 		subnets = onePerZone(from)
 	}
 	if len(subnets) == 0 {
-		if v.spec.Network.VPC.ID != "" { // one that is internal has those of machines
+		if v.isGiven() { // one that is internal has those of machines
 			v.faultOf(d, f, fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
 		}
 		return
@@ -252,7 +252,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 	}
 	r := cloud.BalancerRequest{
 		Name: name, Scheme: lb.Scheme, Subnets: subnets, Groups: append([]string{groups[api.APIServerRole]}, lb.AdditionalSecurityGroups...),
-		Tags: v.shared(f.part, f.part, nil), Port: v.apiPort(),
+		Dual: n.six != "" && lb.LoadBalancerType != api.Classic, Tags: v.shared(f.part, f.part, nil), Port: v.apiPort(),
 	}
 	d.Add(steps.Step{What: "create load balancer " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
 		return v.ask(f.part, func() error {
@@ -273,7 +273,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 
 // wantedBalancerZones are the zones that a load balancer is to be in, of a VPC that is made.
 func (v *view) wantedBalancerZones(scheme string) []string {
-	if v.spec.Network.VPC.ID != "" {
+	if v.isGiven() {
 		return nil
 	}
 	var out []wantedSubnet
@@ -297,9 +297,13 @@ func onePerZone(subnets []cloud.Subnet) []string {
 	return out
 }
 
-// health returns how servers are checked. HTTPS asks whether the API server is ready.
-func (v *view) health(lb *api.LoadBalancer) cloud.Health {
+// health returns how servers are checked. HTTPS asks whether the API server is ready. What was adopted keeps its check, as it
+// is, where Git says nothing else.
+func (v *view) health(lb *api.LoadBalancer, is cloud.Health, theirs bool) cloud.Health {
 	h := plainHealth(v.targetPort())
+	if theirs { // whose defaults change with its version
+		h = is
+	}
 	h.Protocol = cmp.Or(lb.HealthCheckProtocol, h.Protocol)
 	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
 		h.Path = "/readyz"
@@ -313,7 +317,7 @@ func (v *view) health(lb *api.LoadBalancer) cloud.Health {
 
 // configureClassic decides about the health check of a classic load balancer, and whether it crosses zones.
 func (v *view) configureClassic(d *steps.Decision, b *cloud.Balancer) {
-	if h := v.health(v.spec.ControlPlaneLoadBalancer); b.Health != h {
+	if h := v.health(v.spec.ControlPlaneLoadBalancer, b.Health, isAdopted(b.ID, b.Tags)); b.Health != h {
 		d.Add(steps.Step{What: "set the health check of load balancer " + b.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
 			err := v.place.ConfigureClassic(ctx, b.Name, h)
 			if err == nil {
@@ -370,16 +374,29 @@ func (v *view) attribute(d *steps.Decision, what, id string, want map[string]str
 // A lead is a port of a network load balancer, and where it leads.
 type lead struct {
 	port, target int64
+	family       string // of addresses, as Git has it; empty: that of the subnets
 	health       cloud.Health
 }
 
 func (l lead) part(f front) string { return f.targets + strconv.FormatInt(l.port, 10) }
 
+// isSix reports whether what it leads to is reached by IPv6: as Git says, or if all machines have it.
+func (l lead) isSix(n network) bool {
+	if l.family != "" {
+		return l.family == api.SixFamily
+	}
+	return n.six != "" && !slices.ContainsFunc(n.private, func(s cloud.Subnet) bool { return s.Six.Range() == "" })
+}
+
 // leads returns the listeners of a load balancer, the API server's first.
 func (v *view) leads(f front) []lead {
-	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health(f.lb)}}
+	is, theirs := v.checkOf(f, int64(v.apiPort()))
+	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), family: f.lb.TargetGroupIPType, health: v.health(f.lb, is, theirs)}}
 	for _, l := range f.lb.AdditionalListeners {
 		h := plainHealth(int32(l.Port)) //nolint:gosec // a port
+		if is, theirs := v.checkOf(f, l.Port); theirs {
+			h = is
+		}
 		if c := l.HealthCheck; c != nil {
 			h.Protocol, h.Port = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port)
 			if h.Protocol != "TCP" {
@@ -388,7 +405,7 @@ func (v *view) leads(f front) []lead {
 			h.Interval, h.Timeout = ptr.Deref(c.IntervalSeconds, h.Interval), ptr.Deref(c.TimeoutSeconds, h.Timeout)
 			h.Healthy, h.Unhealthy = ptr.Deref(c.ThresholdCount, h.Healthy), ptr.Deref(c.UnhealthyThresholdCount, h.Unhealthy)
 		}
-		out = append(out, lead{port: l.Port, target: l.Port, health: h})
+		out = append(out, lead{port: l.Port, target: l.Port, family: l.TargetGroupIPType, health: h})
 	}
 	for _, p := range v.c.ControlPlane.Ports {
 		if port := int64(p); !slices.ContainsFunc(out, func(l lead) bool { return l.port == port }) {
@@ -396,6 +413,15 @@ func (v *view) leads(f front) []lead {
 		}
 	}
 	return out
+}
+
+// checkOf returns how what a port leads to is checked now, and whether that was adopted.
+func (v *view) checkOf(f front, port int64) (cloud.Health, bool) {
+	t := v.targetsOf(lead{port: port}.part(f))
+	if t == nil {
+		return cloud.Health{}, false
+	}
+	return t.Health(), isAdopted(t.ID, t.Tags)
 }
 
 // plainHealth is how a port is checked of which nothing else is known: it is open.
@@ -427,13 +453,16 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f fron
 				continue
 			}
 			d.Add(steps.Step{What: "create target group " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
-				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.health, v.shared(part, part, nil))
+				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.isSix(n), l.health, v.shared(part, part, nil))
 				if err == nil {
 					v.targets = append(v.targets, made)
 				}
 				return err
 			}})
 			continue
+		}
+		if six := l.isSix(n); six != (t.Family == api.SixFamily) && l.family != "" {
+			d.CannotFollow("controlPlaneLoadBalancer.targetGroupIPType", "target group %s stays %s (put it back, or make another cluster)", t.Name, cmp.Or(t.Family, "ipv4"))
 		}
 		if h := l.health; t.Health() != h {
 			d.Add(steps.Step{What: "set the health check of target group " + t.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {

@@ -48,7 +48,7 @@ func (v *view) decideBastion(d *steps.Decision, n network, groups map[string]str
 		}
 	}
 	switch { // asked for twice, it is made once
-	case len(n.public) == 0 && v.spec.Network.VPC.ID != "":
+	case len(n.public) == 0 && v.isGiven():
 		v.faultBefore(d, fleet.Errorf(fleet.Invalid, "create the bastion", "the VPC has no public subnet (set bastion.enabled: false)"))
 	case len(n.public) > 0 && groups[api.BastionRole] != "":
 		d.Add(steps.Step{What: "create the bastion", Do: func(ctx context.Context) error { return v.runBastion(ctx, n.public, groups[api.BastionRole]) }})

@@ -94,7 +94,8 @@ func (p *Provider) checkPool(ctx context.Context, v *view, pool fleet.Pool, n ne
 		err := cloud.Named(v.place.KeyPair(ctx, name))
 		note("key pair", name, cloud.WrapLook("find key pair "+name, err))
 	}
-	if n.vpc == "" || len(n.private) == 0 {
+	made := slices.ContainsFunc(v.instances, func(i cloud.Instance) bool { return i.Tags[fleet.TagPool] == string(pool.Name) })
+	if n.vpc == "" || len(n.private) == 0 || made && len(spec.NetworkInterfaces) > 0 { // which it has
 		return
 	}
 	r := providers.MachineRequest{Cluster: v.c, Pool: pool, Name: "check"}

@@ -20,7 +20,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	for name, specs := range map[string][2]string{
-		"network load balancer":                    {clusterSpec, machineSpec},
+		"network load balancer": {clusterSpec, machineSpec},
+		"IPv6":                  {sixSpec, machineSpec},
 		"classic load balancer, SSM for user data": {`{region: eu-central-1}`, parameterSpec},
 	} {
 		t.Run(name, func(t *testing.T) { conform(t, specs[0], specs[1]) })

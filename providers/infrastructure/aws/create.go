@@ -55,6 +55,9 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 		}
 	}
 	defer v.place.Changed(o)
+	if err := v.plug(ctx, spec, form, r); err != nil {
+		return err
+	}
 	if len(boot.stored) > 0 {
 		tags := cloud.Tags{fleet.TagMachine: string(r.Name), fleet.TagPool: string(r.Pool.Name)}
 		for k, value := range v.c.Tags() {
@@ -144,7 +147,9 @@ func (v *view) formerOf(name fleet.MachineName) []string {
 var tokenOfOurs = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // isCopied reports whether people, or a backup, made an instance: only the tags are those of a machine.
-func isCopied(i cloud.Instance) bool { return i.Token != "" && !tokenOfOurs.MatchString(i.Token) }
+func isCopied(i cloud.Instance) bool {
+	return i.Token != "" && !tokenOfOurs.MatchString(i.Token) && i.Tags[adoptedTag] != i.ID
+}
 
 // clientToken is equal where the same machine is asked for in the same subnet: EC2 remembers tokens by zone.
 func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, former []string) string {
@@ -167,6 +172,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if err != nil {
 		return nil, err
 	}
+	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool { return t.Family == api.SixFamily }) {
+		return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to servers by IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
+	}
 	own := r.Tags(op)
 	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
 		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
@@ -182,6 +190,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
 	}
 	form := cloud.Tagged(tags, "instance", "volume", "network-interface")
+	if len(spec.NetworkInterfaces) > 0 { // AWS takes tags of what it makes alone
+		form = cloud.Tagged(tags, "instance", "volume")
+	}
 	set := func(key, value string) {
 		if value != "" {
 			form.Set(key, value)
@@ -255,19 +266,27 @@ func (v *view) market(form url.Values, spec *api.AWSMachineSpec) {
 	}
 }
 
-// interfaceIn returns the parameters of the network interface in a subnet.
+// interfaceIn returns the parameters of the network interface in a subnet, or of those that the machine is given.
 func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Subnet) url.Values {
 	public := spec.PublicIP != nil && *spec.PublicIP
-	if !public && spec.NetworkInterfaceType == "" {
+	if len(spec.NetworkInterfaces) > 0 {
+		return givenInterfaces(spec, form)
+	}
+	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && !v.isGiven()
+	if !public && spec.NetworkInterfaceType == "" && !six && spec.AssignPrimaryIPv6 != api.Enabled {
 		return url.Values{"SubnetId": {s.ID}}
 	}
 	out := url.Values{"NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.SubnetId": {s.ID}, "NetworkInterface.1.AssociatePublicIpAddress": {strconv.FormatBool(public)}}
 	if spec.NetworkInterfaceType != "" {
 		out.Set("NetworkInterface.1.InterfaceType", spec.NetworkInterfaceType)
 	}
-	for i := 1; form.Has(fmt.Sprintf("SecurityGroupId.%d", i)); i++ {
-		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i), form.Get(fmt.Sprintf("SecurityGroupId.%d", i)))
-		out[fmt.Sprintf("SecurityGroupId.%d", i)] = nil
+	if six || spec.AssignPrimaryIPv6 == api.Enabled {
+		out.Set("NetworkInterface.1.PrimaryIpv6", "true")
+		out.Set("NetworkInterface.1.Ipv6AddressCount", "1")
+	}
+	for i, g := range groupsIn(form) {
+		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i+1), g)
+		out[fmt.Sprintf("SecurityGroupId.%d", i+1)] = nil
 	}
 	return out
 }
@@ -450,6 +469,17 @@ const fullFor = 10 * time.Minute
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
 	n := v.network(new(steps.Decision))
 	from := n.private
+	given, err := v.given(ctx, spec, r, n.vpc)
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 {
+		s := v.s.Subnets.Get(given[0].Subnet)
+		if s == nil {
+			return nil, fleet.Errorf(fleet.Unavailable, "find a subnet", "%s of network interface %s is not listed yet", given[0].Subnet, given[0].ID)
+		}
+		from = []cloud.Subnet{*s}
+	}
 	if spec.PublicIP != nil && *spec.PublicIP && len(n.public) > 0 {
 		from = n.public
 	}
@@ -467,6 +497,9 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		if r.Pool.Role != fleet.RoleControlPlane {
 			from = in
 		}
+	}
+	if spec.AssignPrimaryIPv6 == api.Enabled && slices.ContainsFunc(from, func(s cloud.Subnet) bool { return s.Six.Range() == "" }) {
+		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "assignPrimaryIPv6 is enabled, and not all subnets for the machine have IPv6 (add network.vpc.ipv6, or leave it out)")
 	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
 	if err != nil {

@@ -156,7 +156,7 @@ func (v *view) failureDomains() []fleet.FailureDomain {
 	for _, s := range n.private {
 		zones = append(zones, s.Zone)
 	}
-	if len(zones) == 0 && v.spec.Network.VPC.ID == "" {
+	if len(zones) == 0 && !v.isGiven() {
 		for _, s := range v.layout() {
 			if !s.public {
 				zones = append(zones, s.zone)

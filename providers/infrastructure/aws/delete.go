@@ -82,6 +82,7 @@ func (v *view) decideDeletion() *steps.Decision {
 		}
 		d.Add(v.deletionOf(t, len(t.Balancers) > 0))
 	}
+	v.unplug(d)
 	v.deleteGroups(d)
 	for _, n := range v.nats {
 		if n.State == "deleting" {
@@ -161,12 +162,7 @@ func (v *view) deleteGroups(d *steps.Decision) {
 	var busy []string
 	for _, g := range v.groups {
 		used := v.usedBy(func(i cloud.Interface) bool {
-			return slices.ContainsFunc(i.Groups, func(o struct {
-				ID string `xml:"groupId"`
-			},
-			) bool {
-				return o.ID == g.ID
-			})
+			return slices.Contains(i.Groups, g.ID)
 		})
 		if len(used) > 0 {
 			busy = append(busy, used...)
@@ -274,7 +270,10 @@ func (v *view) deleteNetwork(d *steps.Decision) {
 			return err
 		}})
 	}
-	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
+	for _, g := range v.egresses {
+		d.Add(steps.Step{What: "delete egress-only internet gateway " + g.ID, Blocked: len(v.subnets) > 0, Do: func(ctx context.Context) error { return v.deleteEgress(ctx, g.ID) }})
+	}
+	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats)+len(v.egresses) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
 	for _, n := range v.vpcs {
 		left := v.leftGroups(n.ID)
 		var theirs []string

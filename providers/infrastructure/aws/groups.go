@@ -85,7 +85,7 @@ func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 	for _, i := range mine {
 		role := v.groups[i].Tags[partTag][len("group-"):]
 		if role != api.BalancerRole && !v.disabledTooLate() { // its rules are those of the controllers of Kubernetes
-			v.decideRules(d, i, role, v.rules(role, n, ids, v.groups[i].Rules))
+			v.decideRules(d, i, role, v.rules(role, n, ids, &v.groups[i]))
 		}
 	}
 	return ids
@@ -135,7 +135,7 @@ func (v *view) groupName(role string) string {
 
 // isCopy reports whether a security group has the tags of a part, and another name: people copied it.
 func (v *view) isCopy(g cloud.Group) bool {
-	return g.Name != v.groupName(strings.TrimPrefix(g.Tags[partTag], "group-"))
+	return g.Name != v.groupName(strings.TrimPrefix(g.Tags[partTag], "group-")) && g.Tags[adoptedTag] != g.ID
 }
 
 // decideRules decides about the rules of the group at i: those that are missing are added, and others are
@@ -181,9 +181,12 @@ func describe(rules []cloud.Rule) string {
 	return strings.Join(out, ", ")
 }
 
-// rules returns what the group of a role lets in, which has rules now. Groups that are not there yet are left out.
-func (v *view) rules(role string, n network, ids map[string]string, now []cloud.Rule) []cloud.Rule {
+// rules returns what the group of a role lets in; now is that group. Groups that are not there yet are left out. One that was
+// adopted lets in what Cluster API's provider had it let in.
+// Source: CAPA, pkg/cloud/services/securitygroup/securitygroups.go.
+func (v *view) rules(role string, n network, ids map[string]string, now *cloud.Group) []cloud.Rule {
 	var out []cloud.Rule
+	theirs := isAdopted(now.ID, now.Tags)
 	add := func(protocol string, from, to int64, description string, sources ...string) {
 		for _, s := range sources {
 			r := cloud.Rule{Protocol: protocol, From: from, To: to, Source: s, Description: description}
@@ -201,6 +204,9 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 			for _, role := range r.SourceSecurityGroupRoles {
 				sources = append(sources, ids[role])
 			}
+			if theirs && len(sources) == 0 && !r.NATGatewaysIPsSource {
+				sources = append(sources, ids[api.ControlPlaneRole])
+			}
 			if r.NATGatewaysIPsSource {
 				for _, ip := range n.egress {
 					sources = append(sources, ip+"/32")
@@ -214,11 +220,15 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 	switch role {
 	case api.APIServerRole:
 		port := int64(v.apiPort())
+		if theirs {
+			v.theirAPIRules(n, port, add, extra)
+			break
+		}
 		if len(lb.IngressRules) == 0 {
-			add("tcp", port, port, apiRule, everywhere)
+			add("tcp", port, port, apiRule, n.all()...)
 		} else {
 			extra(lb.IngressRules)
-			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr}, ranges(n.egress)...)...)
+			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr, n.six}, ranges(n.egress)...)...)
 		}
 		for _, r := range slices.Clone(out) { // the others are reached from wherever the API server is
 			for _, p := range v.c.ControlPlane.Ports {
@@ -228,24 +238,24 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 			}
 		}
 		for _, l := range lb.AdditionalListeners {
-			add("tcp", l.Port, l.Port, "additional listener", everywhere)
+			add("tcp", l.Port, l.Port, "additional listener", n.all()...)
 		}
 		if second := v.second().lb; second != nil { // of which clients are in the VPC, or as its rules say
 			extra(second.IngressRules)
-			add("tcp", port, port, apiRule, n.cidr)
+			add("tcp", port, port, apiRule, n.cidr, n.six)
 			for _, l := range second.AdditionalListeners {
-				add("tcp", l.Port, l.Port, "additional listener", n.cidr)
+				add("tcp", l.Port, l.Port, "additional listener", n.cidr, n.six)
 			}
 		}
 	case api.ControlPlaneRole:
-		for _, p := range v.ports(now) {
+		for _, p := range v.ports(now.Rules) {
 			add("tcp", int64(p), int64(p), apiRule, balancer, control, node)
 		}
 		for _, p := range v.c.ControlPlane.Ports {
 			add("tcp", int64(p), int64(p), otherRule, balancer, control, node)
 		}
-		if v.makesBalancer() && (slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) || v.preserves()) {
-			for _, r := range v.rules(api.APIServerRole, n, ids, nil) {
+		if !theirs && v.makesBalancer() && (slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) || v.preserves()) {
+			for _, r := range v.rules(api.APIServerRole, n, ids, new(cloud.Group)) {
 				if r.Description != otherRule {
 					r.From, r.To = int64(v.targetPort()), int64(v.targetPort())
 				}
@@ -254,12 +264,19 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		}
 		for _, f := range v.fronts() {
 			for _, l := range f.lb.AdditionalListeners {
-				add("tcp", l.Port, l.Port, "additional listener", balancer)
+				if !theirs { // which is in the group of load balancers
+					add("tcp", l.Port, l.Port, "additional listener", balancer)
+				}
 			}
 		}
 		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
-		add("tcp", etcdFirst, etcdLast, "etcd", control)
-		add("tcp", kubelet, kubelet, "kubelet", control, node)
+		if theirs {
+			add("tcp", etcdFirst, etcdFirst, "etcd", control)
+			add("tcp", etcdLast, etcdLast, "etcd peer", control)
+		} else {
+			add("tcp", etcdFirst, etcdLast, "etcd", control)
+			add("tcp", kubelet, kubelet, "kubelet", control, node)
+		}
 		extra(v.spec.Network.AdditionalControlPlaneIngressRules)
 	case api.BastionRole:
 		from := v.spec.Bastion.AllowedCIDRBlocks
@@ -269,8 +286,10 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		add("tcp", ssh, ssh, "SSH", from...)
 	case api.NodeRole:
 		from := v.spec.Network.NodePortIngressRuleCIDRBlocks
-		if len(from) == 0 {
-			from = []string{everywhere}
+		for _, all := range n.all() { // of a family without ranges in Git
+			if !slices.ContainsFunc(from, func(r string) bool { return strings.Contains(r, ":") == strings.Contains(all, ":") }) {
+				from = append(slices.Clip(from), all)
+			}
 		}
 		add("tcp", nodePortFirst, nodePortLast, "services of type NodePort", from...)
 		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
@@ -283,6 +302,31 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		}
 	}
 	return out
+}
+
+// theirAPIRules adds what the group of the API server's load balancer lets in that Cluster API's provider made.
+func (v *view) theirAPIRules(n network, port int64, add func(protocol string, from, to int64, description string, sources ...string), extra func([]api.IngressRule)) {
+	own := ranges(n.egress)
+	if v.spec.ControlPlaneLoadBalancer.Scheme == api.Internal {
+		own = []string{n.cidr, n.six}
+	}
+	named := false
+	for _, f := range v.fronts() {
+		named = named || len(f.lb.IngressRules) > 0
+		extra(f.lb.IngressRules)
+	}
+	if !named || len(own) == 0 {
+		own = append(own, n.all()...)
+	}
+	add("tcp", port, port, apiRule, own...)
+}
+
+// all returns the ranges of everything, of the families that the network has.
+func (n network) all() []string {
+	if n.six == "" {
+		return []string{everywhere}
+	}
+	return []string{everywhere, everywhere6}
 }
 
 func ranges(ips []string) []string {

@@ -14,6 +14,7 @@ import (
 // A wantedSubnet is one of a VPC that is made.
 type wantedSubnet struct {
 	cidr, zone string
+	six        string // its range of IPv6; empty: it has none
 	public     bool
 	tags       cloud.Tags
 }
@@ -30,8 +31,19 @@ func (s wantedSubnet) part() string {
 // in each zone.
 func (v *view) layout() []wantedSubnet {
 	var out []wantedSubnet
+	six := v.sixRange()
+	used := make(map[string]bool)
 	for _, s := range v.spec.Network.Subnets {
-		out = append(out, wantedSubnet{cidr: s.CIDRBlock, zone: s.AvailabilityZone, public: s.IsPublic, tags: s.Tags})
+		out = append(out, wantedSubnet{cidr: s.CIDRBlock, six: s.IPv6CIDRBlock, zone: s.AvailabilityZone, public: s.IsPublic, tags: s.Tags})
+		used[s.IPv6CIDRBlock] = true
+	}
+	next := 0
+	for i, s := range v.spec.Network.Subnets { // those without a range of their own get what is left, in their order
+		for s.IsIPv6 && out[i].six == "" && six.IsValid() {
+			if next++; !used[block6(six, next)] {
+				out[i].six = block6(six, next)
+			}
+		}
 	}
 	if len(out) > 0 {
 		return out
@@ -46,7 +58,46 @@ func (v *view) layout() []wantedSubnet {
 		return nil // Git was checked, and a pool was not asked yet
 	}
 	zones := v.chosenZones()
-	return divide(prefix, zones, vpc.SubnetSchema == api.PreferPublic)
+	out = divide(prefix, zones, vpc.SubnetSchema == api.PreferPublic)
+	if six.IsValid() {
+		divide6(six, out, vpc.SubnetSchema == api.PreferPublic)
+	}
+	return out
+}
+
+// sixRange returns the range of IPv6 of a VPC that is made; not a valid one: it has none.
+func (v *view) sixRange() netip.Prefix {
+	if len(v.vpcs) == 0 {
+		return netip.Prefix{}
+	}
+	p, err := netip.ParsePrefix(v.vpcs[0].Six.Range())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// divide6 gives subnets in zones ranges of IPv6, from the third on: as upstream, which counts zones and one more, and has the first
+// kind begin with the second of these.
+// Source: CAPA, pkg/cloud/services/network/subnets.go and pkg/internal/cidr/cidr.go.
+func divide6(vpc netip.Prefix, subnets []wantedSubnet, publicFirst bool) {
+	own, first := 2, 2+len(subnets)/2
+	for i := range subnets {
+		at := &first
+		if subnets[i].public == publicFirst {
+			at = &own
+		}
+		subnets[i].six = block6(vpc, *at)
+		*at++
+	}
+}
+
+// block6 returns range i of those with 64 bits that a range of IPv6 has.
+func block6(p netip.Prefix, i int) string {
+	a := p.Addr().As16()
+	n := binary.BigEndian.Uint64(a[:8]) + uint64(i) //nolint:gosec // subnets are few
+	binary.BigEndian.PutUint64(a[:8], n)
+	return netip.PrefixFrom(netip.AddrFrom16(a), 64).String()
 }
 
 // chosenZones are those that the cluster has subnets in, and others of the region up to its limit: a zone that

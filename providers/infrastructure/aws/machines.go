@@ -75,7 +75,7 @@ func machineOf(i cloud.Instance) fleet.Machine {
 	if isCopied(i) && m.Damaged == "" {
 		m.Damaged = "instance " + i.ID + " has the tags of a machine, and was made by somebody else: a copy of it"
 	}
-	for _, a := range []string{i.Address, i.PublicAddress} {
+	for _, a := range append([]string{i.Address, i.PublicAddress}, i.Six...) {
 		if a != "" {
 			m.Addresses = append(m.Addresses, a)
 		}

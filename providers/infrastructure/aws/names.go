@@ -24,6 +24,10 @@ const (
 	storeTag = "fairlead.dev/user-data"
 )
 
+// adoptedTag is on what Cluster API's provider made and the cluster adopted, with the id of the thing: a copy of it has
+// another.
+const adoptedTag = "fairlead.dev/adopted"
+
 // serviceTag is the tag by which controllers of Kubernetes know what is of a cluster.
 // Source: Kubernetes cloud provider AWS, pkg/providers/v1/tags.go.
 func serviceTag(cluster string) string { return "kubernetes.io/cluster/" + cluster }

@@ -13,12 +13,16 @@ import (
 )
 
 // The routes to everything.
-const everywhere = "0.0.0.0/0"
+const (
+	everywhere  = "0.0.0.0/0"
+	everywhere6 = "::/0"
+)
 
 // A network is where the machines of a cluster are, as far as it exists.
 type network struct {
 	vpc     string
 	cidr    string
+	six     string // the range of IPv6; empty: it has none
 	public  []cloud.Subnet
 	private []cloud.Subnet // for machines; where there are no private ones, the public ones
 	egress  []string       // addresses of NAT gateways
@@ -28,6 +32,8 @@ type network struct {
 func (v *view) network(d *steps.Decision) network {
 	id := v.spec.Network.VPC.ID
 	switch {
+	case v.isOwn(id):
+		return v.ownNetwork(d)
 	case id != "" && len(v.vpcs) > 0:
 		d.CannotFollow("network.vpc.id", "the cluster is in %s, which was made for it, and cannot move to %s (make another cluster)", v.vpcs[0].ID, id)
 		return v.seenNetwork()
@@ -71,6 +77,10 @@ func (v *view) givenNetwork(d *steps.Decision, id string) network {
 	if was := v.elsewhere(); was != "" && was != id {
 		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
 		return v.sorted(was, nil)
+	}
+	if api.IsTheirs(v.spec.Network.VPC) {
+		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "by its tags in Git, Cluster API made %s, and it was not adopted (run fairlead adopt; or remove network.vpc.tags, and name its subnets by their ids)", id))
+		return network{}
 	}
 	var only []string
 	for _, s := range v.spec.Network.Subnets {
@@ -159,6 +169,10 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	if !v.ranges(d, vpc) {
 		return n
 	}
+	if !v.sixOf(d, vpc) {
+		return n
+	}
+	n.six = vpc.Six.Range()
 	if !v.used(vpc.ID) && !v.named {
 		d.Add(steps.Step{What: "have VPC " + vpc.ID + " name its instances", Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.NameHosts(ctx, vpc.ID)
@@ -169,6 +183,10 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	}
 	v.emptyDefaultGroup(d)
 	gateway := v.gateway(d, vpc.ID)
+	egress := ""
+	if n.six != "" {
+		egress = v.egressGateway(d, vpc.ID)
+	}
 	layout := v.layout()
 	nats := make(map[string]string) // by zone
 	var privates []wantedSubnet
@@ -189,7 +207,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		}
 	}
 	if gateway != "" {
-		v.routes(d, vpc.ID, "public-routes", gateway, n.public)
+		v.routes(d, vpc.ID, "public-routes", gateway, gatewayOf(n.six, gateway), n.public)
 	}
 	for _, zone := range zonesOf(privates) {
 		if public := inZone(n.public, zone); len(public) > 0 {
@@ -207,7 +225,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 			nat = anyOf(nats)
 		}
 		if nat != "" {
-			v.routes(d, vpc.ID, "private-routes-"+zone, nat, inZone(n.private, zone))
+			v.routes(d, vpc.ID, "private-routes-"+zone, nat, egress, inZone(n.private, zone))
 		}
 	}
 	sortSubnets(n.public)
@@ -216,6 +234,69 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		n.private = n.public
 	}
 	return n
+}
+
+// gatewayOf returns the gateway for IPv6, of a VPC that has a range of it.
+func gatewayOf(six, gateway string) string {
+	if six == "" {
+		return ""
+	}
+	return gateway
+}
+
+// sixOf decides about the range of IPv6 of the VPC, and reports whether it is as it can be. A VPC gets it when it is made.
+func (v *view) sixOf(d *steps.Decision, vpc cloud.VPC) bool {
+	is, want := vpc.Six.Range(), v.spec.Network.VPC.IPv6
+	switch {
+	case want == nil && is != "":
+		d.CannotFollow("network.vpc.ipv6", "%s has %s and keeps it (put it back, or make another cluster)", vpc.ID, is)
+	case want == nil:
+	case is == "" && v.used(vpc.ID):
+		d.CannotFollow("network.vpc.ipv6", "%s was made without IPv6 (leave it out, or make another cluster)", vpc.ID)
+	case is == "" && vpc.Six.Failure() != "":
+		d.Fault(fleet.Errorf(fleet.Exhausted, "give "+vpc.ID+" a range of IPv6", "AWS could not: %s (delete the VPC in AWS: then another is made)", vpc.Six.Failure()))
+		return false
+	case is == "":
+		d.Wait(vpc.ID + " does not have its range of IPv6 yet (if it was made before network.vpc.ipv6 was in Git, delete it in AWS)")
+		return false
+	case want.CIDRBlock != "" && want.CIDRBlock != is:
+		d.CannotFollow("network.vpc.ipv6.cidrBlock", "%s has %s and not %s (make another cluster)", vpc.ID, is, want.CIDRBlock)
+	}
+	return true
+}
+
+// egressGateway decides about the gateway by which private subnets reach the internet by IPv6, and returns its id.
+func (v *view) egressGateway(d *steps.Decision, vpc string) string {
+	for _, twin := range v.egresses[min(1, len(v.egresses)):] {
+		d.Add(steps.Step{What: "delete egress-only internet gateway " + twin.ID + ", which was made twice", Upkeep: true, Do: func(ctx context.Context) error {
+			return v.deleteEgress(ctx, twin.ID)
+		}})
+	}
+	switch {
+	case len(v.egresses) > 0:
+		return v.egresses[0].ID
+	case v.awaits("egress"):
+		d.Wait("the egress-only internet gateway was asked for, and does not show yet")
+		return ""
+	}
+	d.Add(steps.Step{What: "create egress-only internet gateway", Essential: true, Do: func(ctx context.Context) error {
+		return v.ask("egress", func() error {
+			made, err := v.place.CreateEgress(ctx, vpc, v.shared("egress", "egress", nil))
+			if err == nil {
+				v.egresses = append(v.egresses, made)
+			}
+			return err
+		})
+	}})
+	return ""
+}
+
+func (v *view) deleteEgress(ctx context.Context, id string) error {
+	err := v.place.DeleteEgress(ctx, id)
+	if err == nil {
+		v.egresses = slices.DeleteFunc(v.egresses, func(o cloud.Egress) bool { return o.ID == id })
+	}
+	return err
 }
 
 // ranges decides about further ranges of the VPC, and reports whether it has them.
@@ -280,6 +361,16 @@ func (v *view) createVPC(d *steps.Decision) {
 				return err
 			}
 			r.Length = what.IPAMPool.NetmaskLength
+		}
+		if x := what.IPv6; x != nil {
+			r.Six = cloud.SixRequest{CIDR: x.CIDRBlock, Pool: x.PoolID, Amazon: x.CIDRBlock == "" && x.IPAMPool == nil}
+			if x.IPAMPool != nil {
+				var err error
+				if r.Six.IPAM, err = v.pool(ctx, x.IPAMPool); err != nil {
+					return err
+				}
+				r.Six.Length = x.IPAMPool.NetmaskLength
+			}
 		}
 		return v.ask("vpc", func() error {
 			made, err := v.place.CreateVPC(ctx, r)
@@ -370,6 +461,9 @@ func (v *view) subnet(d *steps.Decision, vpc string, want wantedSubnet) *cloud.S
 			if part := s.Tags[partTag]; part == "public" == !want.public {
 				d.CannotFollow("network.subnets", "%s with %s is %s and stays so (make another cluster)", s.ID, s.CIDR, part)
 			}
+			if !v.subnetSix(d, s, want) {
+				return nil
+			}
 			return s
 		}
 	}
@@ -387,7 +481,7 @@ func (v *view) subnet(d *steps.Decision, vpc string, want wantedSubnet) *cloud.S
 	}
 	d.Add(steps.Step{What: "create " + kind + " subnet " + want.cidr + " in " + want.zone, Essential: true, Do: func(ctx context.Context) error {
 		return v.ask(want.part(), func() error {
-			made, err := v.place.CreateSubnet(ctx, vpc, want.cidr, want.zone, v.shared(kind, kind+"-"+want.zone, tags))
+			made, err := v.place.CreateSubnet(ctx, vpc, want.cidr, want.six, want.zone, v.shared(kind, kind+"-"+want.zone, tags))
 			if err == nil {
 				v.subnets = append(v.subnets, made)
 			}
@@ -395,6 +489,29 @@ func (v *view) subnet(d *steps.Decision, vpc string, want wantedSubnet) *cloud.S
 		})
 	}})
 	return nil
+}
+
+// subnetSix decides about the IPv6 of a subnet, and reports whether the subnet is ready: once it has its range, it gives each interface an
+// address. A subnet gets the range when it is made.
+func (v *view) subnetSix(d *steps.Decision, s *cloud.Subnet, want wantedSubnet) bool {
+	is := s.Six.Range()
+	switch {
+	case want.six == "":
+	case is == "" && len(s.Six) > 0:
+		d.Wait("subnet " + s.ID + " does not have its range of IPv6 yet")
+		return false
+	case is == "":
+		d.CannotFollow("network.subnets", "%s with %s was made without IPv6 (make another cluster)", s.ID, s.CIDR)
+	case is != want.six:
+		d.CannotFollow("network.subnets", "%s with %s has %s and not %s (make another cluster)", s.ID, s.CIDR, is, want.six)
+	case !s.Gives:
+		d.Add(steps.Step{What: "have subnet " + s.ID + " give addresses of IPv6", Essential: !v.started(), Do: func(ctx context.Context) error {
+			err := v.place.GiveSix(ctx, s.ID)
+			s.Gives = s.Gives || err == nil
+			return err
+		}})
+	}
+	return true
 }
 
 // nat decides about the NAT gateway of a zone and its address, and returns it once it is available.
@@ -492,8 +609,8 @@ func (v *view) releaseAddress(ctx context.Context, id string) error {
 	return err
 }
 
-// routes decides about a route table, its way out and the subnets that use it.
-func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cloud.Subnet) {
+// routes decides about a route table, its ways out, for IPv4 and unless it is empty for IPv6, and the subnets that use it.
+func (v *view) routes(d *steps.Decision, vpc, part, through, six string, subnets []cloud.Subnet) {
 	var mine []int
 	for i := range v.tables {
 		if v.tables[i].Tags[partTag] == part {
@@ -519,6 +636,7 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 	for _, i := range mine[1:] {
 		twin := v.tables[i]
 		if len(twin.Associations) > 0 {
+			v.waysOut(d, &v.tables[i], through, six) // Cluster API's provider makes one for each subnet
 			continue
 		}
 		d.Add(steps.Step{What: "delete route table " + twin.ID + ", which was made twice", Upkeep: true, Do: func(ctx context.Context) error {
@@ -526,27 +644,11 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 		}})
 	}
 	t := &v.tables[mine[0]]
-	switch is := t.Route(everywhere); {
-	case t.Hop(everywhere).Others(): // as people want it
-	case is != "" && is != through:
-		d.Add(steps.Step{What: "delete route of " + t.ID + " through " + is, Do: func(ctx context.Context) error {
-			err := v.place.DeleteRoute(ctx, t.ID, everywhere)
-			if err == nil {
-				t.Routes = nil // the listing keeps its own
-			}
-			return err
-		}})
-	case is == "":
-		d.Add(steps.Step{What: "create route of " + t.ID + " through " + through, Essential: true, Do: func(ctx context.Context) error {
-			err := v.place.CreateRoute(ctx, t.ID, everywhere, through)
-			if err == nil {
-				t.Routes = append(slices.Clip(t.Routes), cloud.Hop{To: everywhere, Gateway: through})
-			}
-			return err
-		}})
-	}
+	v.waysOut(d, t, through, six)
 	for _, s := range subnets {
-		if slices.ContainsFunc(t.Associations, func(a cloud.Association) bool { return a.Subnet == s.ID }) {
+		if slices.ContainsFunc(mine, func(i int) bool {
+			return slices.ContainsFunc(v.tables[i].Associations, func(a cloud.Association) bool { return a.Subnet == s.ID })
+		}) {
 			continue
 		}
 		d.Add(steps.Step{What: "have subnet " + s.ID + " use route table " + t.ID, Essential: true, Do: func(ctx context.Context) error {
@@ -557,6 +659,44 @@ func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cl
 			return err
 		}})
 	}
+}
+
+// waysOut decides about the routes of a table to everything.
+func (v *view) waysOut(d *steps.Decision, t *cloud.Table, through, six string) {
+	v.wayOut(d, t, everywhere, through)
+	if six != "" {
+		v.wayOut(d, t, everywhere6, six)
+	}
+}
+
+func (v *view) wayOut(d *steps.Decision, t *cloud.Table, to, through string) {
+	switch is := t.Route(to); {
+	case t.Hop(to).Others(): // as people want it
+	case is != "" && is != through:
+		d.Add(steps.Step{What: "delete route of " + t.ID + " through " + is, Do: func(ctx context.Context) error {
+			err := v.place.DeleteRoute(ctx, t.ID, to)
+			if err == nil { // the listing keeps its own
+				t.Routes = slices.DeleteFunc(slices.Clone(t.Routes), func(h cloud.Hop) bool { return h.To == to || h.To6 == to })
+			}
+			return err
+		}})
+	case is == "":
+		d.Add(steps.Step{What: "create route of " + t.ID + " through " + through + forSix(to), Essential: true, Do: func(ctx context.Context) error {
+			err := v.place.CreateRoute(ctx, t.ID, to, through)
+			if err == nil {
+				t.Routes = append(slices.Clip(t.Routes), cloud.Hop{To: to, Gateway: through})
+			}
+			return err
+		}})
+	}
+}
+
+// forSix tells the steps of both families apart.
+func forSix(to string) string {
+	if to == everywhere6 {
+		return " for IPv6"
+	}
+	return ""
 }
 
 func (v *view) deleteTable(ctx context.Context, id string) error {

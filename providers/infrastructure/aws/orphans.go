@@ -140,6 +140,15 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 			return at.DeleteGateway(ctx, g.ID)
 		})
 	}
+	if slices.ContainsFunc(s.VPCs.All, func(n cloud.VPC) bool { return len(n.Six) > 0 && n.Tags[fleet.TagFleet] != "" }) {
+		egresses, err := at.Egresses(ctx, "tag:"+fleet.TagFleet, string(id))
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range egresses {
+			add("egress-only internet gateway", g.ID, g.Tags[nameTag], g.Tags, func(ctx context.Context) error { return at.DeleteEgress(ctx, g.ID) })
+		}
+	}
 	for _, n := range s.VPCs.All {
 		add("VPC", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteVPC(ctx, n.ID) })
 	}

@@ -110,7 +110,7 @@ func fromOptions(o providers.Options) (*Provider, error) {
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{
-		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, PoolKeeper: p, Placer: p, Closer: p,
+		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Adopter: p, Checker: p, EndpointKeeper: p, PoolKeeper: p, Placer: p, Closer: p,
 	}
 }
 

@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -79,6 +80,11 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 		second.Infrastructure = object(t, "AWSMachineTemplate", "nodes", parameterSpec)
 	}
 	create("cp-1", second, empty)
+	for _, x := range c.Things(awstest.Interfaces) {
+		if x.Attr["description"] == "of people" {
+			w.cluster.Workers[0].Infrastructure = object(t, "AWSMachineTemplate", "nodes", strings.Replace(machine, "{", "{networkInterfaces: ["+x.ID+"], ", 1))
+		}
+	}
 	end := c.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded"})
 	create("m-0", w.cluster.Workers[0], empty) // what is stored stays, and has other content next time
 	end()
@@ -211,14 +217,31 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 	if ofEKS {
 		return taken, told
 	}
+	for _, classic := range []bool{false, true} {
+		adopts(t, awstest.CAPA{Classic: classic}, "", func(w *adopting) {
+			if _, action, _ := strings.Cut(denied, ":"); action != "" {
+				w.cloud.Deny(action, true)
+			}
+			for _, do := range []func(context.Context, *fleet.Cluster, []providers.AdoptedMachine) error{w.provider.Adopt, w.provider.Release} {
+				if err := do(w.Context(), &w.cluster, w.machines); err != nil {
+					told += err.Error()
+				}
+				time.Sleep(settle)
+			}
+			for _, call := range w.cloud.Calls() {
+				taken[call.Service+":"+call.Action] = true
+			}
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
-		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
+		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, ipv6: {}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
 		c := slowly()
 		c.AddPool("machines", "10.20.0.0")
 		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, c)
 		c = slowly()
 		c.AddParameter("/images/ubuntu", "ami-00000000000000002")
-		vpc, _, _ := c.AddVPC("10.7.0.0/16")
+		vpc, _, private := c.AddVPC("10.7.0.0/16")
+		c.AddNetworkInterface(private[0], c.AddGroup(vpc, "people"))
 		const bucket = "s3Bucket: {name: user-data, controlPlaneIAMInstanceProfile: cps, nodesIAMInstanceProfiles: [nodes]}"
 		run(t, "{"+bucket+", network: {vpc: {id: "+vpc+"}}, region: eu-central-1}", strings.Replace(machineSpec, "{", "{ignition: {}, ami: {id: 'resolve:ssm:/images/ubuntu'}, ", 1), c)
 	})
@@ -285,7 +308,7 @@ func actionsInSource(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source: %v", err)
 	}
-	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
+	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Remove|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
 	out := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -323,6 +346,7 @@ func policy(rights []string) string {
 	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*", "arn:*:eks:*:*:fargateprofile/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
+	adopt := statement{Sid: "AdoptFromClusterAPI", Resource: "*", Action: []string{"ec2:CreateTags"}, Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/sigs.k8s.io/cluster-api-provider-aws/role": "false"}}}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
 	mark := statement{Sid: "MarkWhatIsMadeOfEKS", Resource: ofEKS, Condition: asked}
 	changes := statement{Sid: "ChangeWhatIsMarkedOfEKS", Resource: ofEKS, Condition: made}
@@ -342,6 +366,8 @@ func policy(rights []string) string {
 			in = &roles
 		case r == "ec2:CreateTags":
 			in = &tag
+		case r == "ec2:DeleteTags":
+			in = &adopt
 		case service == "s3" && strings.HasSuffix(action, "Object"):
 			in = &objects
 		case service == "s3":
@@ -360,7 +386,7 @@ func policy(rights []string) string {
 			in = &mark
 		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon", action == "DeleteFargateProfile":
 			in = &changes
-		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
+		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteEgressOnlyInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
 		}
 		in.Action = append(in.Action, r)
@@ -372,7 +398,7 @@ func policy(rights []string) string {
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	statements := []statement{
-		looks, change, clusters, mark, changes, trusts, tag, remove, secrets, parameters, buckets, objects,
+		looks, change, clusters, mark, changes, trusts, tag, adopt, remove, secrets, parameters, buckets, objects,
 		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com", "eks-fargate-pods.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},

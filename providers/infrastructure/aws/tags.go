@@ -55,6 +55,9 @@ func (v *view) decideTags(d *steps.Decision) {
 	for _, t := range v.gateways {
 		add(t.ID, t.Tags)
 	}
+	for _, t := range v.egresses {
+		add(t.ID, t.Tags)
+	}
 	for _, t := range v.addresses {
 		add(t.ID, t.Tags)
 	}

@@ -34,6 +34,7 @@ type view struct {
 	vpcs      []cloud.VPC
 	subnets   []cloud.Subnet
 	gateways  []cloud.Gateway
+	egresses  []cloud.Egress
 	addresses []cloud.Address
 	nats      []cloud.NAT
 	tables    []cloud.Table
@@ -104,6 +105,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	if err := v.lookAtDefaultGroup(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtEgress(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.lookAtStores(ctx); err != nil {
@@ -230,6 +234,16 @@ func (v *view) lookAtAttributes(ctx context.Context, id string) error {
 		return nil
 	}
 	v.attributes[id] = got
+	return err
+}
+
+// lookAtEgress finds gateways for IPv6, of a cluster that has it.
+func (v *view) lookAtEgress(ctx context.Context) (err error) {
+	if !slices.ContainsFunc(v.vpcs, func(n cloud.VPC) bool { return len(n.Six) > 0 }) {
+		return nil
+	}
+	v.egresses, err = v.place.Egresses(ctx, "tag:"+fleet.TagFleet, string(v.owner.Fleet), "tag:"+fleet.TagCluster, v.owner.Cluster.String())
+	slices.SortFunc(v.egresses, func(a, b cloud.Egress) int { return cmp.Compare(a.ID, b.ID) })
 	return err
 }
 

@@ -40,6 +40,8 @@ func (v *view) checkWorker(spec *api.AWSMachineSpec) error {
 		return nil
 	case spec.IAMInstanceProfile == "":
 		return fleet.Errorf(fleet.Invalid, op, "a machine joins a control plane of EKS by its role (name the instance profile of that role in iamInstanceProfile)")
+	case len(spec.NetworkInterfaces) > 0:
+		return fleet.Errorf(fleet.Invalid, op, "machines of EKS are given no network interfaces (leave networkInterfaces out)")
 	case spec.Ignition != nil:
 		return fleet.Errorf(fleet.Invalid, op, "nodeadm reads no Ignition (leave ignition out)")
 	}

@@ -3,17 +3,14 @@ package api
 // What is refused, and what to do about it, begins with these.
 const (
 	writtenBack  = "written by the controller of Cluster API, not a setting"
-	noIPv6       = "VPCs of IPv6 are not supported yet: leave it out, and the cluster has IPv4"
+	noIPv6       = "VPCs of EKS have IPv4 alone here: leave it out"
 	emptiedGroup = "of a VPC that is made; rules that were removed stay so"
-	onlyIPv4     = "ipv4, the default: VPCs of IPv6 are not supported yet"
+	familyOfNLB  = "of an nlb. With network.vpc.ipv6 it is ipv6, unless a subnet of machines has IPv4 alone; it stays so"
 )
 
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
 	out := map[string]string{
-		at + "network.vpc.ipv6":               noIPv6,
-		at + "network.subnets.ipv6CidrBlock":  noIPv6,
-		at + "network.subnets.isIpv6":         noIPv6,
 		at + "network.subnets.parentZoneName": "local and wavelength zones are not supported: leave it out",
 	}
 	return out
@@ -22,13 +19,15 @@ func refusedOfCluster(at string) map[string]string {
 // limitedOfCluster are those that are honoured in part.
 func limitedOfCluster(at string) map[string]string {
 	return map[string]string{
-		at + "controlPlaneLoadBalancer.targetGroupIPType":                              onlyIPv4,
-		at + "controlPlaneLoadBalancer.additionalListeners.targetGroupIPType":          onlyIPv4,
-		at + "secondaryControlPlaneLoadBalancer.targetGroupIPType":                     onlyIPv4,
-		at + "secondaryControlPlaneLoadBalancer.additionalListeners.targetGroupIPType": onlyIPv4,
+		at + "controlPlaneLoadBalancer.targetGroupIPType":                              familyOfNLB,
+		at + "controlPlaneLoadBalancer.additionalListeners.targetGroupIPType":          familyOfNLB,
+		at + "secondaryControlPlaneLoadBalancer.targetGroupIPType":                     familyOfNLB,
+		at + "secondaryControlPlaneLoadBalancer.additionalListeners.targetGroupIPType": familyOfNLB,
 		at + "secondaryControlPlaneLoadBalancer.loadBalancerType":                      "nlb, the default here",
 		at + "secondaryControlPlaneLoadBalancer.scheme":                                "internal, the default here",
 		at + "controlPlaneLoadBalancer.loadBalancerType":                               "nlb, classic and disabled: elb and alb take no TCP",
+		at + "network.vpc.ipv6":                                                        "of a VPC that is made: each subnet has both families. Machines and load balancers have addresses of both",
+		at + "network.subnets.isIpv6":                                                  "true only with network.vpc.ipv6, and beside a cidrBlock: subnets of IPv6 alone are not made",
 		at + "network.subnets.zoneType":                                                "availability-zone: local and wavelength zones are not supported",
 		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup":                          emptiedGroup,
 		at + "network.vpc.privateDnsHostnameTypeOnLaunch":                              "what machines get whose template has no privateDnsName.hostnameType; subnets are not changed",
@@ -46,6 +45,7 @@ func unusedOfCluster(at string) map[string]string {
 		at + "network.subnets.natGatewayId":                          writtenBack,
 		at + "network.subnets.routeTableId":                          writtenBack,
 		at + "network.vpc.internetGatewayId":                         writtenBack,
+		at + "network.vpc.ipv6.egressOnlyInternetGatewayId":          writtenBack,
 		at + "network.vpc.carrierGatewayId":                          writtenBack + "; wavelength zones are not supported",
 	}
 }
@@ -61,7 +61,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "cloudInit.secretPrefix":       "the secret is named by fleet, cluster and machine: leave it out",
 		at + "dynamicHostAllocation":        "dedicated hosts are not allocated here: allocate one, and name it in hostID",
 		at + "elasticIpPool":                "addresses are not taken from pools yet: with publicIP the machine has an address of Amazon",
-		at + "networkInterfaces":            "each machine of a template would have the same interface: leave it out, and name subnet and additionalSecurityGroups",
 	}
 }
 
@@ -69,7 +68,8 @@ func refusedOfMachine(at string) map[string]string {
 func limitedOfMachine(at string) map[string]string {
 	return map[string]string{
 		at + "ami.eksLookupType": "AmazonLinux2023 and AmazonLinux2023GPU, of machines that join a control plane of EKS: the newest image for the minor version when a machine is made; Amazon Linux 2 has no nodeadm",
-		at + "assignPrimaryIPv6": "disabled, the default: VPCs of IPv6 are not supported yet",
+		at + "networkInterfaces": "two at most, as upstream. A machine has interfaces of its own: a pool with them has one machine, and a rollout takes maxSurge: 0. Their security groups stay, and those of the machine are added",
+		at + "assignPrimaryIPv6": "enabled only in a subnet with IPv6, where it is the default",
 	}
 }
 

@@ -35,6 +35,9 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 		}
 	}
 	out[at+"network.vpc.privateDnsHostnameTypeOnLaunch"] = "subnets are not told what instances are called: leave it out"
+	for _, path := range []string{"network.vpc.ipv6", "network.subnets.ipv6CidrBlock", "network.subnets.isIpv6"} {
+		out[at+path] = noIPv6
+	}
 	return out
 }
 

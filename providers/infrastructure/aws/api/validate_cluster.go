@@ -78,6 +78,12 @@ func (v *validator) clusterOrTemplate(at *field.Path, s *AWSClusterSpec) {
 		s.Network = &Network{}
 	}
 	v.network(at.Child("network"), s.Network)
+	for _, lb := range []struct {
+		name string
+		*LoadBalancer
+	}{{"controlPlaneLoadBalancer", s.ControlPlaneLoadBalancer}, {"secondaryControlPlaneLoadBalancer", s.SecondaryControlPlaneLoadBalancer}} {
+		v.Forbidden(at.Child(lb.name, "targetGroupIPType"), s.Network.VPC.IPv6 == nil && lb.LoadBalancer != nil && lb.TargetGroupIPType == SixFamily, onlyWithIPv6)
+	}
 	v.image(at, s.ImageLookupFormat)
 	if b := s.Bastion; b != nil {
 		below := at.Child("bastion")
@@ -140,7 +146,7 @@ func (v *validator) network(at *field.Path, n *Network) {
 	v.rules(at.Child("additionalControlPlaneIngressRules"), n.AdditionalControlPlaneIngressRules)
 	v.rules(at.Child("additionalNodeIngressRules"), n.AdditionalNodeIngressRules)
 	for i, c := range n.NodePortIngressRuleCIDRBlocks {
-		n.NodePortIngressRuleCIDRBlocks[i] = v.cidr(at.Child("nodePortIngressRuleCidrBlocks").Index(i), c, true)
+		n.NodePortIngressRuleCIDRBlocks[i] = v.cidr(at.Child("nodePortIngressRuleCidrBlocks").Index(i), c, n.VPC.IPv6 == nil)
 	}
 	for role, id := range n.SecurityGroupOverrides {
 		below := at.Child("securityGroupOverrides").Key(role)
@@ -170,6 +176,9 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	if n.IPAMPool != nil {
 		v.ipam(at.Child("ipamPool"), n)
 	}
+	if n.IPv6 != nil {
+		v.ipv6(at.Child("ipv6"), n)
+	}
 	if n.AvailabilityZoneUsageLimit == nil {
 		n.AvailabilityZoneUsageLimit = ptr.To[int64](3)
 	}
@@ -196,10 +205,11 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 		}
 	}
 	objects.Unique(v, at.Child("secondaryCidrBlocks"), n.SecondaryCIDRBlocks, "ipv4CidrBlock", func(b VPCCIDRBlock) string { return b.IPv4CIDRBlock })
-	v.Forbidden(at.Child("secondaryCidrBlocks"), n.ID != "" && len(n.SecondaryCIDRBlocks) > 0, made)
-	v.Forbidden(at.Child("emptyRoutesDefaultVPCSecurityGroup"), n.ID != "" && n.EmptyRoutesDefaultVPCSecurityGroup, made)
-	v.Forbidden(at.Child("elasticIpPool"), n.ID != "" && n.ElasticIPPool != nil, made)
-	if p := n.ElasticIPPool; p != nil && n.ID == "" {
+	given := n.ID != "" && !IsTheirs(n)
+	v.Forbidden(at.Child("secondaryCidrBlocks"), given && len(n.SecondaryCIDRBlocks) > 0, made)
+	v.Forbidden(at.Child("emptyRoutesDefaultVPCSecurityGroup"), given && n.EmptyRoutesDefaultVPCSecurityGroup, made)
+	v.Forbidden(at.Child("elasticIpPool"), given && n.ElasticIPPool != nil, made)
+	if p := n.ElasticIPPool; p != nil && !given {
 		v.id(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, "ipv4pool-ec2-")
 		v.Text(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, 30)
 		if p.PublicIPv4PoolFallbackOrder != "" {
@@ -208,11 +218,44 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	}
 }
 
+// onlyWithIPv6 is why a field of IPv6 is refused.
+const onlyWithIPv6 = "the VPC has no IPv6: add network.vpc.ipv6"
+
+// ipv6 checks where a VPC has its range of IPv6 from, and fills in how large it is.
+func (v *validator) ipv6(at *field.Path, n *VPC) {
+	x := n.IPv6
+	v.Forbidden(at, n.ID != "" && !IsTheirs(n), "is for a VPC that is made: leave it out, and the cluster uses the IPv4 of a given one")
+	if x.CIDRBlock != "" {
+		x.CIDRBlock = v.cidr(at.Child("cidrBlock"), x.CIDRBlock, false)
+		if !strings.Contains(x.CIDRBlock, ":") {
+			v.Invalid(at.Child("cidrBlock"), x.CIDRBlock, "must be a range of IPv6")
+		}
+		if !IsTheirs(n) { // or Cluster API's provider wrote it there
+			v.Required(at.Child("poolId"), x.PoolID, "the pool of the account that has the range; without cidrBlock it is one of Amazon")
+			v.Forbidden(at.Child("ipamPool"), x.IPAMPool != nil, "cidrBlock is the range: leave one of both out")
+		}
+	} else {
+		v.Forbidden(at.Child("poolId"), x.PoolID != "", "only with cidrBlock")
+	}
+	if p := x.IPAMPool; p != nil {
+		below := at.Child("ipamPool")
+		if (p.ID == "") == (p.Name == "") {
+			v.Invalid(below, "", "needs the id of a pool or the tag Name of one, and not both")
+		}
+		if p.NetmaskLength == 0 {
+			p.NetmaskLength = 56
+		}
+		if p.NetmaskLength < 44 || p.NetmaskLength > 60 || p.NetmaskLength%4 != 0 { // what AWS lets a VPC have
+			v.Invalid(below.Child("netmaskLength"), p.NetmaskLength, "must be 44, 48, 52, 56 or 60")
+		}
+	}
+}
+
 // ipam checks the pool that gives a VPC its range, and fills in how large that is.
 func (v *validator) ipam(at *field.Path, n *VPC) {
 	p := n.IPAMPool
-	v.Forbidden(at, n.ID != "", "is for a VPC that is made: leave it out")
-	v.Forbidden(at, n.CIDRBlock != "", "cidrBlock is the range: leave one of both out")
+	v.Forbidden(at, n.ID != "" && !IsTheirs(n), "is for a VPC that is made: leave it out")
+	v.Forbidden(at, n.CIDRBlock != "" && !IsTheirs(n), "cidrBlock is the range: leave one of both out")
 	if (p.ID == "") == (p.Name == "") {
 		v.Invalid(at, "", "needs the id of a pool or the tag Name of one, and not both")
 	}
@@ -234,17 +277,30 @@ const AmazonPool = "amazon-pool"
 func (v *validator) subnets(at *field.Path, n *Network) {
 	objects.Unique(v, at, n.Subnets, "id", func(s Subnet) string { return s.ID })
 	objects.Unique(v, at, n.Subnets, "cidrBlock", func(s Subnet) string { return s.CIDRBlock })
+	objects.Unique(v, at, n.Subnets, "ipv6CidrBlock", func(s Subnet) string { return s.IPv6CIDRBlock })
 	for i := range n.Subnets {
 		s, below := &n.Subnets[i], at.Index(i)
 		v.tags(below.Child("tags"), s.Tags)
 		if s.CIDRBlock != "" {
 			s.CIDRBlock = v.cidr(below.Child("cidrBlock"), s.CIDRBlock, true)
 		}
+		six := s.IsIPv6 || s.IPv6CIDRBlock != ""
+		v.Forbidden(below.Child("isIpv6"), six && n.VPC.IPv6 == nil, onlyWithIPv6)
+		if s.IPv6CIDRBlock != "" {
+			s.IPv6CIDRBlock = v.cidr(below.Child("ipv6CidrBlock"), s.IPv6CIDRBlock, false)
+			if !strings.HasSuffix(s.IPv6CIDRBlock, "::/64") {
+				v.Invalid(below.Child("ipv6CidrBlock"), s.IPv6CIDRBlock, "must be a range of IPv6 with /64")
+			}
+		}
 		if s.ZoneType != "" && s.ZoneType != "availability-zone" {
 			v.Invalid(below.Child("zoneType"), s.ZoneType, "local and wavelength zones are not supported")
 		}
 		given := strings.HasPrefix(s.ID, "subnet-")
+		theirs := IsTheirs(n.VPC)
 		switch {
+		case theirs:
+			v.Required(below.Child("cidrBlock"), s.CIDRBlock, "the range of the subnet")
+			v.Required(below.Child("availabilityZone"), s.AvailabilityZone, "the zone of the subnet")
 		case n.VPC.ID != "" && !given:
 			v.Invalid(below.Child("id"), s.ID, "must be the id of a subnet of the VPC: no subnets are made in a given VPC")
 		case n.VPC.ID == "" && given:
@@ -257,6 +313,20 @@ func (v *validator) subnets(at *field.Path, n *Network) {
 	if n.VPC.ID == "" && len(n.Subnets) > 0 && !slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.IsPublic }) {
 		v.Invalid(at, "", "one has to be public (isPublic), or nothing leads to the internet: give a VPC of your own for a network without that")
 	}
+}
+
+// TheirCluster begins the tag that Cluster API's provider gives what it makes for a cluster, and writes into network.vpc.tags.
+// Source: CAPA, api/v1beta2/tags.go.
+const TheirCluster = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+
+// IsTheirs reports whether Cluster API's provider made a VPC that has an id: its tags, which that provider writes, say so.
+func IsTheirs(n *VPC) bool {
+	for k, value := range n.Tags {
+		if n.ID != "" && strings.HasPrefix(k, TheirCluster) && value == "owned" {
+			return true
+		}
+	}
+	return false
 }
 
 // protocols are those of rules of security groups.

@@ -57,7 +57,7 @@ func (v *validator) loadBalancer(at *field.Path, lb *LoadBalancer) {
 		v.id(at.Child("subnets").Index(i), id, "subnet-")
 	}
 	v.rules(at.Child("ingressRules"), lb.IngressRules)
-	v.ipv4(at.Child("targetGroupIPType"), lb.TargetGroupIPType)
+	v.family(at.Child("targetGroupIPType"), lb.TargetGroupIPType, lb)
 	v.Forbidden(at.Child("preserveClientIP"), lb.PreserveClientIP && lb.LoadBalancerType == Classic, "a classic load balancer hides the addresses of clients: use loadBalancerType: nlb")
 	v.listeners(at.Child("additionalListeners"), lb)
 }
@@ -101,7 +101,7 @@ func (v *validator) listeners(at *field.Path, lb *LoadBalancer) {
 			v.Add(field.Duplicate(below.Child("port"), l.Port))
 		}
 		seen[l.Port] = true
-		v.ipv4(below.Child("targetGroupIPType"), l.TargetGroupIPType)
+		v.family(below.Child("targetGroupIPType"), l.TargetGroupIPType, lb)
 		h := l.HealthCheck
 		if h == nil {
 			continue
@@ -113,12 +113,14 @@ func (v *validator) listeners(at *field.Path, lb *LoadBalancer) {
 	}
 }
 
-// ipv4 checks the family of addresses of targets.
-func (v *validator) ipv4(at *field.Path, family string) {
-	if family == "ipv6" {
-		v.Invalid(at, family, noIPv6)
-	} else if family != "" {
-		objects.Enum(v, at, family, "ipv4")
+// SixFamily is the family of addresses of targets that have IPv6.
+const SixFamily = "ipv6"
+
+// family checks the family of addresses of targets.
+func (v *validator) family(at *field.Path, family string, lb *LoadBalancer) {
+	if family != "" {
+		objects.Enum(v, at, family, "ipv4", SixFamily)
+		v.Forbidden(at, lb.LoadBalancerType == Classic, "a classic load balancer has no target groups: leave it out")
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -17,6 +18,12 @@ const (
 	OnDemand      = "OnDemand"
 	Spot          = "Spot"
 	CapacityBlock = "CapacityBlock"
+)
+
+// Whether the network interface of an instance has a primary address of IPv6.
+const (
+	Enabled = "enabled"
+	Off     = "disabled"
 )
 
 // Where the configuration of Ignition is: in the bucket of the cluster, or in the user data of an instance.
@@ -48,10 +55,8 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.image(at, s.ImageLookupFormat)
 	v.bootstrap(at, s)
-	if s.AssignPrimaryIPv6 == "enabled" {
-		v.Invalid(at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, noIPv6)
-	} else if s.AssignPrimaryIPv6 != "" {
-		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, "disabled")
+	if s.AssignPrimaryIPv6 != "" {
+		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, Enabled, Off)
 	}
 	v.volumes(at, s)
 	v.metadata(at.Child("instanceMetadataOptions"), s)
@@ -68,6 +73,26 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.market(at, s)
 	v.placement(at, s)
+	v.interfaces(at, s)
+}
+
+// interfaces checks the network interfaces that a machine is given. They have their subnet, type and addresses.
+func (v *validator) interfaces(at *field.Path, s *AWSMachineSpec) {
+	below := at.Child("networkInterfaces")
+	if len(s.NetworkInterfaces) == 0 {
+		return
+	}
+	for i, id := range s.NetworkInterfaces {
+		v.id(below.Index(i), id, "eni-")
+		if slices.Contains(s.NetworkInterfaces[:i], id) {
+			v.Add(field.Duplicate(below.Index(i), id))
+		}
+	}
+	const theirs = "that is a property of the network interfaces in networkInterfaces: leave one of both out"
+	v.Forbidden(at.Child("subnet"), s.Subnet != nil, theirs)
+	v.Forbidden(at.Child("networkInterfaceType"), s.NetworkInterfaceType != "", theirs)
+	v.Forbidden(at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6 != "", theirs)
+	v.Forbidden(at.Child("publicIP"), s.PublicIP != nil && *s.PublicIP, "AWS gives no public address to a network interface that is there: associate one with the interface")
 }
 
 // AmazonLinux2023GPU is Amazon Linux 2023 with drivers of NVIDIA.

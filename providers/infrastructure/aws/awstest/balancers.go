@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ func (c *Cloud) balancing() map[string]action {
 		"DescribeTargetHealth":                   c.describeHealth,
 		"DescribeTags":                           c.describeTags,
 		"AddTags":                                c.addTags,
+		"RemoveTags":                             c.removeTags,
+		"classic RemoveTags":                     c.removeClassicTags,
 		"SetSecurityGroups":                      c.setGroups,
 		"classic CreateLoadBalancer":             c.createClassic,
 		"classic DescribeLoadBalancers":          c.describeClassic,
@@ -89,10 +92,13 @@ func (c *Cloud) createBalancer(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkDual(r, subnets); err != nil {
+		return nil, err
+	}
 	hash := fmt.Sprintf("%016x", c.n+1)
 	b := c.addNamed(Balancers, c.arn("loadbalancer/net/"+name+"/"+hash), map[string]string{
 		"name": name, "dns": name + "-" + hash + ".elb." + c.o.Region + ".amazonaws.com", "scheme": r.Get("Scheme"), "type": r.Get("Type"),
-		"state": "provisioning", "settings": settings, "vpcId": vpc,
+		"state": "provisioning", "settings": settings, "vpcId": vpc, "family": r.Get("IpAddressType"),
 	}, r.pairs("Tags.member"))
 	b.Sets["subnets"], b.Sets["groups"] = subnets, r.list("SecurityGroups.member")
 	c.plug(b, "ELB net/"+name+"/"+hash)
@@ -269,7 +275,7 @@ func (c *Cloud) modifyTargetGroup(r request) (any, error) {
 }
 
 func shownTargetGroup(t *Thing) []node {
-	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance")
+	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance", "IpAddressType", cmp.Or(t.Attr["family"], "ipv4"))
 	for _, key := range health() {
 		out = append(out, texts(key, t.Attr[key])...)
 	}
@@ -293,7 +299,7 @@ func (c *Cloud) createTargetGroup(r request) (any, error) {
 		return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 	}
 	t := c.addNamed(TargetGroups, c.arn(fmt.Sprintf("targetgroup/%s/%016x", name, c.n+1)), map[string]string{
-		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"),
+		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"), "family": cmp.Or(r.Get("IpAddressType"), "ipv4"),
 	}, r.pairs("Tags.member"))
 	for _, key := range health() {
 		t.Attr[key] = r.Get(key)
@@ -384,6 +390,9 @@ func (c *Cloud) registerTargets(r request) (any, error) {
 		if t := c.get(Instances, id); t == nil || t.Attr["state"] != "running" {
 			return nil, bad("InvalidTarget", "The following targets are not in a running state and cannot be registered: '%s'", id)
 		}
+		if err := c.checkFamily(g, id); err != nil {
+			return nil, err
+		}
 		if !slices.Contains(g.Sets["targets"], id) {
 			g.Sets["targets"] = append(g.Sets["targets"], id)
 		}
@@ -448,6 +457,19 @@ func (c *Cloud) addTags(r request) (any, error) {
 		}
 		for k, v := range r.pairs("Tags.member") {
 			t.Tags[k] = v
+		}
+	}
+	return []node{}, nil
+}
+
+func (c *Cloud) removeTags(r request) (any, error) {
+	for _, id := range r.list("ResourceArns.member") {
+		t := c.things[id]
+		if t == nil {
+			return nil, bad("LoadBalancerNotFound", "'%s' not found", id)
+		}
+		for _, k := range r.list("TagKeys.member") {
+			delete(t.Tags, k)
 		}
 	}
 	return []node{}, nil

@@ -161,3 +161,14 @@ func (c *Cloud) describeClassicTags(r request) (any, error) {
 	}
 	return []node{items("TagDescriptions", "member", out...)}, nil
 }
+
+func (c *Cloud) removeClassicTags(r request) (any, error) {
+	b := c.find(ClassicOnes, "name", r.Get("LoadBalancerNames.member.1"))
+	if b == nil {
+		return nil, bad("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", r.Get("LoadBalancerNames.member.1"))
+	}
+	for i := 1; r.Has(fmt.Sprintf("Tags.member.%d.Key", i)); i++ {
+		delete(b.Tags, r.Get(fmt.Sprintf("Tags.member.%d.Key", i)))
+	}
+	return []node{}, nil
+}

@@ -20,6 +20,7 @@ const (
 	Pools         Kind = "ipam-pool"
 	Subnets       Kind = "subnet"
 	Gateways      Kind = "igw"
+	Egresses      Kind = "eigw"
 	NATs          Kind = "nat"
 	RouteTables   Kind = "rtb"
 	Groups        Kind = "sg"
@@ -126,6 +127,7 @@ type Cloud struct {
 	answered       map[string]answered // of EKS, by action and token
 	full           map[string]bool     // "zone type", or "zone", without capacity
 	failing        string              // why instances end as soon as they begin
+	failingSix     string              // why VPCs get no range of IPv6
 	failingGroups  string              // why node groups cannot be made
 	failingAddons  string              // why addons cannot be made or changed
 	failingFargate string              // why Fargate profiles cannot be made

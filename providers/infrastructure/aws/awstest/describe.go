@@ -125,7 +125,7 @@ func values(t *Thing, filter string) ([]string, error) {
 		}
 		return out, nil
 	}
-	if filter == "instance-id" {
+	if filter == "instance-id" || filter == "network-interface-id" {
 		return []string{t.ID}, nil
 	}
 	attr, ok := filters()[filter]

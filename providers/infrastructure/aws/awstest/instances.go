@@ -37,6 +37,12 @@ func (c *Cloud) end(t *Thing, reason string) {
 	if t.Gone.IsZero() {
 		t.Gone = time.Now()
 	}
+	for _, i := range c.things {
+		if i.Kind == Interfaces && i.Attr["given"] == t.ID { // which was there before, and stays
+			delete(i.Attr, "given")
+			delete(i.Attr, "instanceId")
+		}
+	}
 	c.drop(Interfaces, "instanceId", t.ID)
 	c.drop(Volumes, "instanceId", t.ID)
 }
@@ -56,8 +62,8 @@ func (c *Cloud) describeInstances(r request) (any, error) {
 func (c *Cloud) shownInstance(t *Thing) []node {
 	out := append(texts("instanceId", t.ID, "imageId", t.Attr["imageId"], "instanceType", t.Attr["instanceType"], "subnetId", t.Attr["subnetId"], "vpcId", t.Attr["vpcId"],
 		"privateIpAddress", t.Attr["privateIpAddress"], "ipAddress", t.Attr["ipAddress"], "launchTime", t.Made.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"instanceLifecycle", t.Attr["instanceLifecycle"]),
-		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), tagSet(t.Tags))
+		"instanceLifecycle", t.Attr["instanceLifecycle"], "clientToken", t.Attr["clientToken"]),
+		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), shownAddresses6(t), tagSet(t.Tags))
 	if name := t.Attr["profile"]; name != "" {
 		out = append(out, el("iamInstanceProfile", texts("arn", "arn:aws:iam::"+c.o.Account+":instance-profile/"+name)...))
 	}
@@ -111,6 +117,11 @@ func (c *Cloud) check(r request) (subnet *Thing, groups []string, err error) {
 		id, at = r.Get("NetworkInterface.1.SubnetId"), "NetworkInterface.1.SecurityGroupId"
 	}
 	subnet, groups = c.get(Subnets, id), r.list(at)
+	if r.Has("NetworkInterface.1.NetworkInterfaceId") {
+		if subnet, err = c.checkGiven(r); err != nil {
+			return nil, nil, err
+		}
+	}
 	data, bad64 := base64.StdEncoding.DecodeString(r.Get("UserData"))
 	switch {
 	case c.get(Images, image) == nil:
@@ -127,6 +138,9 @@ func (c *Cloud) check(r request) (subnet *Thing, groups []string, err error) {
 		return nil, nil, bad("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", r.Get("IamInstanceProfile.Name"))
 	case len(r.tags("instance")) > 50:
 		return nil, nil, bad("TagLimitExceeded", "Maximum number of tags exceeded.")
+	}
+	if err := c.checkSix(r, subnet); err != nil {
+		return nil, nil, err
 	}
 	for _, g := range groups {
 		if t := c.get(Groups, g); t == nil || t.Attr["vpcId"] != subnet.Attr["vpcId"] {
@@ -151,6 +165,12 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		}
 		return []node{text("reservationId", "r-"+was.made.ID), items("instancesSet", "item", c.shownInstance(was.made))}, nil
 	}
+	given := c.given(r)
+	for _, x := range given {
+		if x.Attr["instanceId"] != "" {
+			return nil, bad("InvalidNetworkInterface.InUse", "Interface: [%s] in use.", x.ID)
+		}
+	}
 	switch {
 	case !slices.ContainsFunc(c.o.Zones, func(z string) bool { return c.offers(kind, z) }):
 		return nil, bad("InvalidParameterValue", "Invalid value '%s' for InstanceType.", kind)
@@ -174,16 +194,25 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	}
 	t := c.add(Instances, map[string]string{
 		"state": "pending", "imageId": r.Get("ImageId"), "instanceType": kind, "subnetId": subnet.ID, "vpcId": subnet.Attr["vpcId"], "zone": zone, "fails": c.failing,
-		"privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
+		"clientToken": r.Get("ClientToken"), "privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
 		"profile": r.Get("IamInstanceProfile.Name"), "httpTokens": r.Get("MetadataOptions.HttpTokens"), "hopLimit": r.Get("MetadataOptions.HttpPutResponseHopLimit"),
 		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"), "hostnameType": r.Get("PrivateDnsNameOptions.HostnameType"), "nested": r.Get("CpuOptions.NestedVirtualization"),
 	}, r.tags("instance"))
 	if r.Get("InstanceMarketOptions.MarketType") == "spot" {
 		t.Attr["instanceLifecycle"] = "spot"
 	}
-	i := c.add(Interfaces, map[string]string{"vpcId": subnet.Attr["vpcId"], "subnetId": subnet.ID, "instanceId": t.ID}, r.tags("network-interface"))
-	i.Sets["groups"] = groups
+	var i *Thing
+	if len(given) > 0 {
+		i, groups = given[0], given[0].Sets["groups"]
+	} else {
+		i = c.add(Interfaces, map[string]string{"vpcId": subnet.Attr["vpcId"], "subnetId": subnet.ID, "zone": zone, "instanceId": t.ID}, r.tags("network-interface"))
+		i.Sets["groups"] = groups
+	}
+	for n, x := range given {
+		x.Attr["instanceId"], x.Attr["given"], x.Attr["device"] = t.ID, t.ID, fmt.Sprint(n)
+	}
 	t.Sets["groups"] = groups
+	c.giveSix(r, t, subnet)
 	if r.Get("NetworkInterface.1.AssociatePublicIpAddress") == "true" {
 		t.Attr["ipAddress"], i.Attr["public"] = fmt.Sprintf("203.0.113.%d", c.n%250+1), "yes"
 	}

@@ -1,10 +1,12 @@
 package awstest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
@@ -16,7 +18,7 @@ func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 	return v
 }
 
-func shownVPC(t *Thing) []node {
+func (c *Cloud) shownVPC(t *Thing) []node {
 	var ranges [][]node
 	for _, cidr := range append([]string{t.Attr["cidrBlock"]}, t.Sets["ranges"]...) {
 		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", "associated")...)))
@@ -25,7 +27,48 @@ func shownVPC(t *Thing) []node {
 		cidr, state, _ := strings.Cut(other, " ")
 		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", texts("state", state, "statusMessage", "The CIDR is in use by a peering")...)))
 	}
-	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), items("cidrBlockAssociationSet", "item", ranges...), tagSet(t.Tags))
+	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), items("cidrBlockAssociationSet", "item", ranges...), c.shownSix(t), tagSet(t.Tags))
+}
+
+// shownSix are the ranges of IPv6 of a thing: it has one some time after it was made, unless that fails.
+func (c *Cloud) shownSix(t *Thing) node {
+	if t.Attr["six"] == "" {
+		return items("ipv6CidrBlockAssociationSet", "item")
+	}
+	state := texts("state", "associated")
+	switch {
+	case t.Attr["sixFails"] != "":
+		state = texts("state", "failed", "statusMessage", t.Attr["sixFails"])
+	case !c.hasSix(t):
+		state = texts("state", "associating")
+	}
+	return items("ipv6CidrBlockAssociationSet", "item", append(texts("ipv6CidrBlock", t.Attr["six"]), el("ipv6CidrBlockState", state...)))
+}
+
+// hasSix reports whether a thing has its range of IPv6.
+func (c *Cloud) hasSix(t *Thing) bool {
+	return t.Attr["six"] != "" && t.Attr["sixFails"] == "" && (t.seeded || time.Since(t.Made) >= 3*c.o.Delays.Lag)
+}
+
+// sixOf returns the range of IPv6 that a request has for a VPC.
+func (c *Cloud) sixOf(r request) (string, error) {
+	if id := r.Get("Ipv6IpamPoolId"); id != "" {
+		p := c.get(Pools, id)
+		if p == nil {
+			return "", bad("InvalidIpamPoolId.NotFound", "The ipam-pool ID '%s' does not exist", id)
+		}
+		return p.Attr["next"] + "/" + r.Get("Ipv6NetmaskLength"), nil
+	}
+	if cidr := r.Get("Ipv6CidrBlock"); cidr != "" {
+		if r.Get("Ipv6Pool") == "" {
+			return "", bad("MissingParameter", "The request must contain the parameter Ipv6Pool")
+		}
+		return cidr, nil
+	}
+	if r.Get("AmazonProvidedIpv6CidrBlock") == "true" {
+		return fmt.Sprintf("2a05:d014:%x:1200::/56", c.n+1), nil
+	}
+	return "", nil
 }
 
 // addRange refuses a range that overlaps with one that the VPC has.
@@ -67,7 +110,14 @@ func (c *Cloud) createVPC(r request) (any, error) {
 		}
 		cidr = p.Attr["next"] + "/" + r.Get("Ipv4NetmaskLength")
 	}
-	return []node{el("vpc", shownVPC(c.newVPC(cidr, r.tags("vpc")))...)}, nil
+	six, err := c.sixOf(r)
+	if err != nil {
+		return nil, err
+	}
+	v := c.newVPC(cidr, r.tags("vpc"))
+	made := c.shownVPC(v) // as AWS answers, without its range of IPv6
+	v.Attr["six"], v.Attr["sixFails"] = six, c.failingSix
+	return []node{el("vpc", made...)}, nil
 }
 
 // AddPool adds a pool of IPAM whose next range begins with an address.
@@ -128,7 +178,8 @@ func (c *Cloud) shownSubnet(t *Thing) []node {
 		free = fmt.Sprint(251 - used)
 	}
 	return append(texts("subnetId", t.ID, "vpcId", t.Attr["vpcId"], "cidrBlock", t.Attr["cidrBlock"], "availabilityZone", t.Attr["zone"], "state", "available",
-		"availableIpAddressCount", free, "mapPublicIpOnLaunch", t.Attr["MapPublicIpOnLaunch"]), tagSet(t.Tags))
+		"availableIpAddressCount", free, "mapPublicIpOnLaunch", t.Attr["MapPublicIpOnLaunch"], "assignIpv6AddressOnCreation", cmp.Or(t.Attr["AssignIpv6AddressOnCreation"], "false")),
+		c.shownSix(t), tagSet(t.Tags))
 }
 
 func (c *Cloud) createSubnet(r request) (any, error) {
@@ -141,10 +192,20 @@ func (c *Cloud) createSubnet(r request) (any, error) {
 			return nil, bad("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", r.Get("CidrBlock"))
 		}
 	}
+	six := r.Get("Ipv6CidrBlock")
+	if p, err := netip.ParsePrefix(six); six != "" {
+		has, ours := netip.ParsePrefix(v.Attr["six"])
+		if err != nil || p.Bits() != 64 || !c.hasSix(v) || ours != nil || !has.Contains(p.Addr()) {
+			return nil, bad("InvalidSubnet.Range", "The IPv6 CIDR '%s' is invalid.", six)
+		}
+		if c.find(Subnets, "six", six) != nil {
+			return nil, bad("InvalidSubnet.Conflict", "The IPv6 CIDR '%s' conflicts with another subnet", six)
+		}
+	}
 	if p, err := netip.ParsePrefix(r.Get("CidrBlock")); err != nil || !c.within(v, p, true) {
 		return nil, bad("InvalidSubnet.Range", "The CIDR '%s' is invalid.", r.Get("CidrBlock"))
 	}
-	s := c.add(Subnets, map[string]string{"vpcId": v.ID, "cidrBlock": r.Get("CidrBlock"), "zone": r.Get("AvailabilityZone")}, r.tags("subnet"))
+	s := c.add(Subnets, map[string]string{"vpcId": v.ID, "cidrBlock": r.Get("CidrBlock"), "zone": r.Get("AvailabilityZone"), "six": six}, r.tags("subnet"))
 	return []node{el("subnet", c.shownSubnet(s)...)}, nil
 }
 

@@ -10,7 +10,10 @@ func shownTable(t *Thing) []node {
 		if strings.HasPrefix(by, string(NATs)) {
 			name = "natGatewayId"
 		}
-		routes = append(routes, texts("destinationCidrBlock", to, name, by, "state", "active"))
+		if strings.HasPrefix(by, string(Egresses)) {
+			name = "egressOnlyInternetGatewayId"
+		}
+		routes = append(routes, texts(destination(to), to, name, by, "state", "active"))
 	}
 	for _, a := range t.Sets["associations"] {
 		id, subnet, _ := strings.Cut(a, " ")
@@ -42,7 +45,10 @@ func (c *Cloud) createRoute(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, by := r.Get("DestinationCidrBlock"), r.Get("GatewayId")+r.Get("NatGatewayId")
+	to, by := r.Get("DestinationCidrBlock")+r.Get("DestinationIpv6CidrBlock"), r.Get("GatewayId")+r.Get("NatGatewayId")+r.Get("EgressOnlyInternetGatewayId")
+	if strings.HasPrefix(by, string(Egresses)) && r.Has("DestinationCidrBlock") {
+		return nil, bad("InvalidParameterValue", "An egress-only internet gateway takes IPv6 alone")
+	}
 	for _, route := range t.Sets["routes"] {
 		if strings.HasPrefix(route, to+" ") && route != to+" "+by {
 			return nil, bad("RouteAlreadyExists", "The route identified by %s already exists.", to)
@@ -65,7 +71,7 @@ func (c *Cloud) deleteRoute(r request) (any, error) {
 	}
 	var left []string
 	for _, route := range t.Sets["routes"] {
-		if !strings.HasPrefix(route, r.Get("DestinationCidrBlock")+" ") {
+		if !strings.HasPrefix(route, r.Get("DestinationCidrBlock")+r.Get("DestinationIpv6CidrBlock")+" ") {
 			left = append(left, route)
 		}
 	}
@@ -122,4 +128,12 @@ func (c *Cloud) deleteTable(r request) (any, error) {
 	}
 	delete(c.things, t.ID)
 	return done, nil
+}
+
+// destination is the name of the range that a route leads to.
+func destination(to string) string {
+	if strings.Contains(to, ":") {
+		return "destinationIpv6CidrBlock"
+	}
+	return "destinationCidrBlock"
 }

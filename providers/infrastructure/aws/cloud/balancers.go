@@ -33,6 +33,7 @@ type TargetGroup struct {
 	Name      string   `xml:"TargetGroupName"`
 	Port      int64    `xml:"Port"`
 	VPC       string   `xml:"VpcId"`
+	Family    string   `xml:"IpAddressType"` // ipv4 or ipv6; empty: ipv4
 	Balancers []string `xml:"LoadBalancerArns>member"`
 	Tags      Tags     `xml:"-"`
 
@@ -256,6 +257,7 @@ type BalancerRequest struct {
 	Name, Scheme string
 	Subnets      []string
 	Groups       []string
+	Dual         bool // it has addresses of IPv6, too; no classic one has
 	Tags         Tags
 	Port         int32 // of the listener of a classic one
 }
@@ -266,6 +268,9 @@ func (c *Client) CreateBalancer(ctx context.Context, r BalancerRequest) (Balance
 	form := url.Values{"Name": {r.Name}, "Scheme": {r.Scheme}, "Type": {"network"}}
 	number(form, "Subnets", r.Subnets)
 	number(form, "SecurityGroups", r.Groups)
+	if r.Dual {
+		form.Set("IpAddressType", "dualstack")
+	}
 	var got struct {
 		ARN   string `xml:"CreateLoadBalancerResult>LoadBalancers>member>LoadBalancerArn"`
 		DNS   string `xml:"CreateLoadBalancerResult>LoadBalancers>member>DNSName"`
@@ -337,8 +342,11 @@ func (c *Client) ConfigureClassic(ctx context.Context, name string, h Health) er
 func (h Health) Target() string { return h.Protocol + ":" + h.Port + h.Path }
 
 // CreateTargetGroup makes a target group for instances. One of that name with the same settings answers.
-func (c *Client) CreateTargetGroup(ctx context.Context, name, vpc string, port int64, h Health, tags Tags) (TargetGroup, error) {
+func (c *Client) CreateTargetGroup(ctx context.Context, name, vpc string, port int64, six bool, h Health, tags Tags) (TargetGroup, error) {
 	form := Join(h.form(), url.Values{"Name": {name}, "Protocol": {"TCP"}, "Port": {fmt.Sprint(port)}, "VpcId": {vpc}, "TargetType": {"instance"}})
+	if six {
+		form.Set("IpAddressType", "ipv6")
+	}
 	var got struct {
 		All []TargetGroup `xml:"CreateTargetGroupResult>TargetGroups>member"`
 	}

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,8 +19,36 @@ type VPC struct {
 		State   string `xml:"cidrBlockState>state"` // associating, associated, disassociating, disassociated, failing, failed
 		Message string `xml:"cidrBlockState>statusMessage"`
 	} `xml:"cidrBlockAssociationSet>item"` // the first one, too
-	Set  tagSet `xml:"tagSet>item"`
-	Tags Tags   `xml:"-"`
+	Six  ranges6 `xml:"ipv6CidrBlockAssociationSet>item"`
+	Set  tagSet  `xml:"tagSet>item"`
+	Tags Tags    `xml:"-"`
+}
+
+// ranges6 are ranges of IPv6.
+type ranges6 []struct {
+	CIDR   string `xml:"ipv6CidrBlock"`
+	State  string `xml:"ipv6CidrBlockState>state"` // associating, associated, disassociating, disassociated, failing, failed
+	Reason string `xml:"ipv6CidrBlockState>statusMessage"`
+}
+
+// Range returns the first range that is there; empty: there is none.
+func (r ranges6) Range() string {
+	for _, one := range r {
+		if one.State == "associated" {
+			return one.CIDR
+		}
+	}
+	return ""
+}
+
+// Failure says why a range could not be added; empty: none failed.
+func (r ranges6) Failure() string {
+	for _, one := range r {
+		if one.State == "failed" {
+			return cmp.Or(one.Reason, "it gives no reason")
+		}
+	}
+	return ""
 }
 
 // Range returns the state of a range, and why it is so; empty: the VPC does not have it. What failed before counts only
@@ -35,19 +64,29 @@ func (v *VPC) Range(cidr string) (state, why string) {
 
 // A Subnet is one of a VPC.
 type Subnet struct {
-	ID   string `xml:"subnetId"`
-	VPC  string `xml:"vpcId"`
-	CIDR string `xml:"cidrBlock"`
-	Zone string `xml:"availabilityZone"`
-	Free int    `xml:"availableIpAddressCount"`
-	Set  tagSet `xml:"tagSet>item"`
-	Tags Tags   `xml:"-"`
+	ID    string  `xml:"subnetId"`
+	VPC   string  `xml:"vpcId"`
+	CIDR  string  `xml:"cidrBlock"`
+	Zone  string  `xml:"availabilityZone"`
+	Free  int     `xml:"availableIpAddressCount"`
+	Six   ranges6 `xml:"ipv6CidrBlockAssociationSet>item"`
+	Gives bool    `xml:"assignIpv6AddressOnCreation"` // it gives interfaces addresses of IPv6
+	Set   tagSet  `xml:"tagSet>item"`
+	Tags  Tags    `xml:"-"`
 }
 
 // A Gateway is an internet gateway.
 type Gateway struct {
 	ID   string `xml:"internetGatewayId"`
 	VPC  string `xml:"attachmentSet>item>vpcId"` // empty: it is not attached
+	Set  tagSet `xml:"tagSet>item"`
+	Tags Tags   `xml:"-"`
+}
+
+// An Egress is an egress-only internet gateway, for IPv6.
+type Egress struct {
+	ID   string `xml:"egressOnlyInternetGatewayId"`
+	VPC  string `xml:"attachmentSet>item>vpcId"`
 	Set  tagSet `xml:"tagSet>item"`
 	Tags Tags   `xml:"-"`
 }
@@ -94,6 +133,8 @@ type Association struct {
 // A Hop is what a table sends to a range through: a gateway, or a network interface of an appliance.
 type Hop struct {
 	To        string `xml:"destinationCidrBlock"`
+	To6       string `xml:"destinationIpv6CidrBlock"`
+	Egress    string `xml:"egressOnlyInternetGatewayId"`
 	Gateway   string `xml:"gatewayId"`
 	NAT       string `xml:"natGatewayId"`
 	Transit   string `xml:"transitGatewayId"`
@@ -110,7 +151,7 @@ func (h Hop) Others() bool {
 
 // Hop returns the route to a range; without a To: there is none.
 func (t *Table) Hop(to string) Hop {
-	i := slices.IndexFunc(t.Routes, func(h Hop) bool { return h.To == to })
+	i := slices.IndexFunc(t.Routes, func(h Hop) bool { return h.To == to || h.To6 == to })
 	if i < 0 {
 		return Hop{}
 	}
@@ -120,19 +161,18 @@ func (t *Table) Hop(to string) Hop {
 // Route returns what the table sends to a range through; empty: it has no route there.
 func (t *Table) Route(to string) string {
 	h := t.Hop(to)
-	return h.Gateway + h.NAT + h.Transit + h.Peering + h.Interface + h.Network
+	return h.Gateway + h.Egress + h.NAT + h.Transit + h.Peering + h.Interface + h.Network
 }
 
 // An Interface is a network interface.
 type Interface struct {
-	ID          string `xml:"networkInterfaceId"`
-	VPC         string `xml:"vpcId"`
-	Subnet      string `xml:"subnetId"`
-	Description string `xml:"description"`
-	Instance    string `xml:"attachment>instanceId"`
-	Groups      []struct {
-		ID string `xml:"groupId"`
-	} `xml:"groupSet>item"`
+	ID          string   `xml:"networkInterfaceId"`
+	VPC         string   `xml:"vpcId"`
+	Subnet      string   `xml:"subnetId"`
+	Zone        string   `xml:"availabilityZone"`
+	Description string   `xml:"description"`
+	Instance    string   `xml:"attachment>instanceId"`
+	Groups      []string `xml:"groupSet>item>groupId"`
 }
 
 // filter returns the parameters of filters, pairs of a name and a value. A thing passes if it has one of the values
@@ -155,6 +195,10 @@ func filter(pairs ...string) url.Values {
 // page is how many results a page has.
 const page = 1000
 
+// mostEgresses is how many a page of egress-only internet gateways has.
+// Source: EC2 API reference, DescribeEgressOnlyInternetGateways.
+const mostEgresses = 255
+
 // A listed is a page of things T, in the element that Describe puts them in.
 type listed[T any] interface {
 	items() []T
@@ -171,7 +215,9 @@ func list[T any, P any, L interface {
 	if form == nil {
 		form = url.Values{}
 	}
-	form.Set("MaxResults", strconv.Itoa(page))
+	if !form.Has("MaxResults") {
+		form.Set("MaxResults", strconv.Itoa(page))
+	}
 	if action == "DescribeAddresses" || action == "DescribeAvailabilityZones" {
 		form.Del("MaxResults") // they have no pages
 	}
@@ -254,6 +300,18 @@ func (l *nats) items() []NAT {
 	return slices.DeleteFunc(l.All, func(n NAT) bool { return n.State == "deleted" })
 }
 
+type egresses struct {
+	more
+	All []Egress `xml:"egressOnlyInternetGatewaySet>item"`
+}
+
+func (l *egresses) items() []Egress {
+	for i := range l.All {
+		l.All[i].Tags = l.All[i].Set.tags()
+	}
+	return l.All
+}
+
 type tables struct {
 	more
 	All []Table `xml:"routeTableSet>item"`
@@ -276,6 +334,23 @@ func (l *interfaces) items() []Interface { return l.All }
 // Subnets returns the subnets that pass filters.
 func (c *Client) Subnets(ctx context.Context, filters ...string) ([]Subnet, error) {
 	return list[Subnet, subnets](ctx, c, "DescribeSubnets", filter(filters...))
+}
+
+// NATs returns the NAT gateways that pass filters.
+func (c *Client) NATs(ctx context.Context, filters ...string) ([]NAT, error) {
+	return list[NAT, nats](ctx, c, "DescribeNatGateways", filter(filters...))
+}
+
+// Addresses returns the addresses that pass filters.
+func (c *Client) Addresses(ctx context.Context, filters ...string) ([]Address, error) {
+	return list[Address, addresses](ctx, c, "DescribeAddresses", filter(filters...))
+}
+
+// Egresses returns the egress-only internet gateways that pass filters.
+func (c *Client) Egresses(ctx context.Context, filters ...string) ([]Egress, error) {
+	form := filter(filters...)
+	form.Set("MaxResults", strconv.Itoa(mostEgresses))
+	return list[Egress, egresses](ctx, c, "DescribeEgressOnlyInternetGateways", form)
 }
 
 // Interfaces returns the network interfaces that pass filters.

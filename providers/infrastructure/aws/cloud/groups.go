@@ -160,6 +160,15 @@ func (c *Client) Authorize(ctx context.Context, group string, rules ...Rule) err
 	return nil
 }
 
+// SetGroups has a network interface be in security groups, and in no others.
+func (c *Client) SetGroups(ctx context.Context, id string, groups ...string) error {
+	form := url.Values{"NetworkInterfaceId": {id}}
+	for i, g := range groups {
+		form.Set(fmt.Sprintf("SecurityGroupId.%d", i+1), g)
+	}
+	return c.query(ctx, ec2, "ModifyNetworkInterfaceAttribute", form, nil)
+}
+
 // unless returns err, unless it has a code.
 func unless(err error, code string) error {
 	if Is(err, code) {

@@ -17,6 +17,8 @@ import (
 type Instance struct {
 	ID, State, ReasonCode, Reason, Type, Zone, Subnet, VPC, Address, PublicAddress, Lifecycle string
 
+	Six []string // addresses of IPv6
+
 	Token   string // that it was asked for with; empty: it is not known
 	Profile string // the ARN of its instance profile; empty: it has none
 
@@ -46,6 +48,11 @@ func (c *Client) InstancesOf(ctx context.Context, ids []string) ([]Instance, err
 		out = append(out, got...)
 	}
 	return out, nil
+}
+
+// Instances returns the instances that pass filters.
+func (c *Client) Instances(ctx context.Context, filters ...string) ([]Instance, error) {
+	return c.instances(ctx, filter(filters...))
 }
 
 func (c *Client) instances(ctx context.Context, form url.Values) ([]Instance, error) {

@@ -12,7 +12,18 @@ type VPCRequest struct {
 	CIDR   string
 	Pool   string
 	Length int64
+	Six    SixRequest
 	Tags   Tags
+}
+
+// A SixRequest is for a range of IPv6: one of Amazon, one of people's own range from a pool, or one with a length that a pool of
+// IPAM gives.
+type SixRequest struct {
+	Amazon bool
+	CIDR   string
+	Pool   string
+	IPAM   string
+	Length int64
 }
 
 // CreateVPC makes a VPC.
@@ -20,6 +31,16 @@ func (c *Client) CreateVPC(ctx context.Context, r VPCRequest) (VPC, error) {
 	form := url.Values{"CidrBlock": {r.CIDR}}
 	if r.Pool != "" {
 		form = url.Values{"Ipv4IpamPoolId": {r.Pool}, "Ipv4NetmaskLength": {strconv.FormatInt(r.Length, 10)}}
+	}
+	switch x := r.Six; {
+	case x.Amazon:
+		form.Set("AmazonProvidedIpv6CidrBlock", "true")
+	case x.IPAM != "":
+		form.Set("Ipv6IpamPoolId", x.IPAM)
+		form.Set("Ipv6NetmaskLength", strconv.FormatInt(x.Length, 10))
+	case x.CIDR != "":
+		form.Set("Ipv6CidrBlock", x.CIDR)
+		form.Set("Ipv6Pool", x.Pool)
 	}
 	var got struct {
 		VPC VPC `xml:"vpc"`
@@ -53,14 +74,38 @@ func (c *Client) DeleteVPC(ctx context.Context, id string) error {
 	return gone(c.query(ctx, ec2, "DeleteVpc", url.Values{"VpcId": {id}}, nil))
 }
 
-// CreateSubnet makes a subnet.
-func (c *Client) CreateSubnet(ctx context.Context, vpc, cidr, zone string, tags Tags) (Subnet, error) {
+// CreateSubnet makes a subnet. Without a range of IPv6 it has none.
+func (c *Client) CreateSubnet(ctx context.Context, vpc, cidr, six, zone string, tags Tags) (Subnet, error) {
+	form := url.Values{"VpcId": {vpc}, "CidrBlock": {cidr}, "AvailabilityZone": {zone}}
+	if six != "" {
+		form.Set("Ipv6CidrBlock", six)
+	}
 	var got struct {
 		Subnet Subnet `xml:"subnet"`
 	}
-	err := c.query(ctx, ec2, "CreateSubnet", tagged(url.Values{"VpcId": {vpc}, "CidrBlock": {cidr}, "AvailabilityZone": {zone}}, "subnet", tags), &got)
+	err := c.query(ctx, ec2, "CreateSubnet", tagged(form, "subnet", tags), &got)
 	got.Subnet.Tags = got.Subnet.Set.tags()
 	return got.Subnet, err
+}
+
+// GiveSix has a subnet give each new network interface an address of IPv6.
+func (c *Client) GiveSix(ctx context.Context, subnet string) error {
+	return c.query(ctx, ec2, "ModifySubnetAttribute", url.Values{"SubnetId": {subnet}, "AssignIpv6AddressOnCreation.Value": {"true"}}, nil)
+}
+
+// CreateEgress makes an egress-only internet gateway of a VPC.
+func (c *Client) CreateEgress(ctx context.Context, vpc string, tags Tags) (Egress, error) {
+	var got struct {
+		Egress Egress `xml:"egressOnlyInternetGateway"`
+	}
+	err := c.query(ctx, ec2, "CreateEgressOnlyInternetGateway", tagged(url.Values{"VpcId": {vpc}}, "egress-only-internet-gateway", tags), &got)
+	got.Egress.Tags, got.Egress.VPC = tags, vpc
+	return got.Egress, err
+}
+
+// DeleteEgress deletes it.
+func (c *Client) DeleteEgress(ctx context.Context, id string) error {
+	return gone(c.query(ctx, ec2, "DeleteEgressOnlyInternetGateway", url.Values{"EgressOnlyInternetGatewayId": {id}}, nil))
 }
 
 // DeleteSubnet deletes a subnet.
@@ -138,17 +183,28 @@ func (c *Client) CreateTable(ctx context.Context, vpc string, tags Tags) (Table,
 // CreateRoute has a table send to a range through a gateway or a NAT gateway. A route that is there is no
 // error.
 func (c *Client) CreateRoute(ctx context.Context, table, to, through string) error {
-	form := url.Values{"RouteTableId": {table}, "DestinationCidrBlock": {to}, "GatewayId": {through}}
-	if strings.HasPrefix(through, "nat-") {
-		form.Del("GatewayId")
-		form.Set("NatGatewayId", through)
+	by := "GatewayId"
+	switch {
+	case strings.HasPrefix(through, "nat-"):
+		by = "NatGatewayId"
+	case strings.HasPrefix(through, "eigw-"):
+		by = "EgressOnlyInternetGatewayId"
 	}
+	form := url.Values{"RouteTableId": {table}, destination(to): {to}, by: {through}}
 	return c.query(ctx, ec2, "CreateRoute", form, nil)
 }
 
 // DeleteRoute takes a route away.
 func (c *Client) DeleteRoute(ctx context.Context, table, to string) error {
-	return gone(c.query(ctx, ec2, "DeleteRoute", url.Values{"RouteTableId": {table}, "DestinationCidrBlock": {to}}, nil))
+	return gone(c.query(ctx, ec2, "DeleteRoute", url.Values{"RouteTableId": {table}, destination(to): {to}}, nil))
+}
+
+// destination is the parameter for a range that a route leads to.
+func destination(to string) string {
+	if strings.Contains(to, ":") {
+		return "DestinationIpv6CidrBlock"
+	}
+	return "DestinationCidrBlock"
 }
 
 // Associate has a subnet use a route table.

@@ -183,21 +183,20 @@ func set[T any](into *snapshot.Set[T], list func() ([]T, error), id func(*T) str
 }
 
 func (p *Place) listings(ctx context.Context, s *Snapshot) []func() error {
-	ours := filter("tag-key", fleet.TagFleet)
 	return []func() error{
-		set(&s.Instances, func() ([]Instance, error) { return p.instances(ctx, filter("tag-key", fleet.TagFleet)) }, func(t *Instance) string { return t.ID }, func(t *Instance) Tags { return t.Tags }),
+		set(&s.Instances, func() ([]Instance, error) { return p.Client.Instances(ctx, "tag-key", fleet.TagFleet) }, func(t *Instance) string { return t.ID }, func(t *Instance) Tags { return t.Tags }),
 		set(&s.VPCs, func() ([]VPC, error) { return list[VPC, vpcs](ctx, p.Client, "DescribeVpcs", nil) }, func(t *VPC) string { return t.ID }, func(t *VPC) Tags { return t.Tags }),
 		set(&s.Subnets, func() ([]Subnet, error) { return list[Subnet, subnets](ctx, p.Client, "DescribeSubnets", nil) }, func(t *Subnet) string { return t.ID }, func(t *Subnet) Tags { return t.Tags }),
 		set(&s.Gateways, func() ([]Gateway, error) {
 			return list[Gateway, gateways](ctx, p.Client, "DescribeInternetGateways", nil)
 		}, func(t *Gateway) string { return t.ID }, func(t *Gateway) Tags { return t.Tags }),
 		set(&s.Addresses, func() ([]Address, error) {
-			return list[Address, addresses](ctx, p.Client, "DescribeAddresses", ours)
+			return p.Client.Addresses(ctx, "tag-key", fleet.TagFleet)
 		}, func(t *Address) string { return t.ID }, func(t *Address) Tags { return t.Tags }),
-		set(&s.NATs, func() ([]NAT, error) { return list[NAT, nats](ctx, p.Client, "DescribeNatGateways", ours) }, func(t *NAT) string { return t.ID }, func(t *NAT) Tags { return t.Tags }),
+		set(&s.NATs, func() ([]NAT, error) { return p.Client.NATs(ctx, "tag-key", fleet.TagFleet) }, func(t *NAT) string { return t.ID }, func(t *NAT) Tags { return t.Tags }),
 		set(&s.Tables, func() ([]Table, error) { return list[Table, tables](ctx, p.Client, "DescribeRouteTables", nil) }, func(t *Table) string { return t.ID }, func(t *Table) Tags { return t.Tags }),
 		set(&s.Groups, func() ([]Group, error) {
-			return list[Group, groups](ctx, p.Client, "DescribeSecurityGroups", ours)
+			return p.Client.Groups(ctx, "tag-key", fleet.TagFleet)
 		}, func(t *Group) string { return t.ID }, func(t *Group) Tags { return t.Tags }),
 		set(&s.Balancers, func() ([]Balancer, error) { return p.balancers(ctx) }, func(t *Balancer) string { return t.ID }, func(t *Balancer) Tags { return t.Tags }),
 		set(&s.Targets, func() ([]TargetGroup, error) { return p.targetGroups(ctx) }, func(t *TargetGroup) string { return t.ID }, func(t *TargetGroup) Tags { return t.Tags }),

@@ -95,6 +95,8 @@ func readInstances(data []byte) (out []Instance, next string, whole bool) {
 			i.Reason = plain(text)
 		case rest[0] == "iamInstanceProfile" && rest[1] == "arn":
 			i.Profile = plain(text)
+		case rest[0] == "networkInterfaceSet" && len(rest) == 5 && rest[4] == "ipv6Address":
+			i.Six = append(i.Six, plain(text))
 		case rest[0] == "placement" && rest[1] == "availabilityZone":
 			i.Zone = plain(text)
 		case rest[0] == "tagSet" && len(rest) == 3 && rest[2] == "key":

@@ -60,6 +60,31 @@ func (c *Client) Mark(ctx context.Context, ids []string, tags Tags) error {
 	return nil
 }
 
+// Unmark takes tags with some keys off a thing of EC2.
+func (c *Client) Unmark(ctx context.Context, id string, keys []string) error {
+	form := url.Values{"ResourceId.1": {id}}
+	for i, k := range keys {
+		form.Set(fmt.Sprintf("Tag.%d.Key", i+1), k)
+	}
+	return c.query(ctx, ec2, "DeleteTags", form, nil)
+}
+
+// UnmarkBalancer takes tags with some keys off a load balancer or a target group.
+func (c *Client) UnmarkBalancer(ctx context.Context, id string, keys []string) error {
+	if !isClassic(id) {
+		form := url.Values{"ResourceArns.member.1": {id}}
+		for i, k := range keys {
+			form.Set(fmt.Sprintf("TagKeys.member.%d", i+1), k)
+		}
+		return c.query(ctx, balancing, "RemoveTags", form, nil)
+	}
+	form := url.Values{"LoadBalancerNames.member.1": {id}}
+	for i, k := range keys {
+		form.Set(fmt.Sprintf("Tags.member.%d.Key", i+1), k)
+	}
+	return c.query(ctx, classic, "RemoveTags", form, nil)
+}
+
 // MarkBalancer gives a load balancer or a target group tags, beside those that it has.
 func (c *Client) MarkBalancer(ctx context.Context, id string, tags Tags) error {
 	form, s := url.Values{"ResourceArns.member.1": {id}}, balancing

@@ -143,7 +143,7 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 	network, public, _ := c.AddVPC("10.1.0.0/16")
 	ourTags, theirTags := cloud.Tags{"a": "1", "b": "2"}, []elbv2types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}
 	nlb := must[cloud.Balancer](t)(place.CreateBalancer(t.Context(), cloud.BalancerRequest{Name: "there", Scheme: "internal", Subnets: public, Tags: ourTags}))
-	group := must[cloud.TargetGroup](t)(place.CreateTargetGroup(t.Context(), "there", network, 6443, cloud.Health{Protocol: "TCP", Port: "6443"}, ourTags))
+	group := must[cloud.TargetGroup](t)(place.CreateTargetGroup(t.Context(), "there", network, 6443, false, cloud.Health{Protocol: "TCP", Port: "6443"}, ourTags))
 	must[cloud.Balancer](t)(place.CreateClassic(t.Context(), cloud.BalancerRequest{Name: "there", Subnets: public, Port: 6443}, 6443, nil))
 	listing := func(ctx context.Context) error {
 		defer place.Changed(snapshot.Owner{})
@@ -215,7 +215,7 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 				}))
 			},
 			func(ctx context.Context) error {
-				return errOf(place.CreateTargetGroup(ctx, "a", "vpc-1", 6443, cloud.Health{Protocol: "HTTPS", Port: "6443", Path: "/readyz", Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}, nil))
+				return errOf(place.CreateTargetGroup(ctx, "a", "vpc-1", 6443, false, cloud.Health{Protocol: "HTTPS", Port: "6443", Path: "/readyz", Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}, nil))
 			},
 		},
 		"RegisterTargets": {
@@ -253,6 +253,22 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 				})))
 			},
 		},
+		"RunInstances with network interfaces": {
+			func(ctx context.Context) error {
+				return errOf(x.RunInstances(ctx, &ec2.RunInstancesInput{
+					ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ClientToken: aws.String("t"),
+					NetworkInterfaces: []ec2types.InstanceNetworkInterfaceSpecification{
+						{DeviceIndex: aws.Int32(0), NetworkInterfaceId: aws.String("eni-1")}, {DeviceIndex: aws.Int32(1), NetworkInterfaceId: aws.String("eni-2")},
+					},
+				}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.Run(ctx, url.Values{
+					"ImageId": {"ami-1"}, "ClientToken": {"t"}, "NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.NetworkInterfaceId": {"eni-1"},
+					"NetworkInterface.2.DeviceIndex": {"1"}, "NetworkInterface.2.NetworkInterfaceId": {"eni-2"},
+				}))
+			},
+		},
 		"CreateVpc of a pool": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{Ipv4IpamPoolId: aws.String("ipam-pool-1"), Ipv4NetmaskLength: aws.Int32(20), TagSpecifications: two}))
@@ -284,7 +300,109 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 				return errOf(x.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: aws.String("vpc-1"), CidrBlock: aws.String("10.0.0.0/24"), AvailabilityZone: aws.String("a"), TagSpecifications: tags("subnet", "a", "1", "b", "2")}))
 			},
 			func(ctx context.Context) error {
-				return errOf(place.CreateSubnet(ctx, "vpc-1", "10.0.0.0/24", "a", ourTags))
+				return errOf(place.CreateSubnet(ctx, "vpc-1", "10.0.0.0/24", "", "a", ourTags))
+			},
+		},
+		"CreateSubnet of both families": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: aws.String("vpc-1"), CidrBlock: aws.String("10.0.0.0/24"), Ipv6CidrBlock: aws.String("2001:db8::/64"), AvailabilityZone: aws.String("a"), TagSpecifications: tags("subnet", "a", "1", "b", "2")}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateSubnet(ctx, "vpc-1", "10.0.0.0/24", "2001:db8::/64", "a", ourTags))
+			},
+		},
+		"ModifySubnetAttribute": {
+			func(ctx context.Context) error {
+				return errOf(x.ModifySubnetAttribute(ctx, &ec2.ModifySubnetAttributeInput{SubnetId: aws.String("subnet-1"), AssignIpv6AddressOnCreation: &ec2types.AttributeBooleanValue{Value: aws.Bool(true)}}))
+			},
+			func(ctx context.Context) error { return place.GiveSix(ctx, "subnet-1") },
+		},
+		"CreateVpc with IPv6 of Amazon": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true), TagSpecifications: two}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateVPC(ctx, cloud.VPCRequest{CIDR: "10.0.0.0/16", Six: cloud.SixRequest{Amazon: true}, Tags: ourTags}))
+			},
+		},
+		"CreateVpc with IPv6 of people": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), Ipv6CidrBlock: aws.String("2001:db8::/56"), Ipv6Pool: aws.String("p"), TagSpecifications: two}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateVPC(ctx, cloud.VPCRequest{CIDR: "10.0.0.0/16", Six: cloud.SixRequest{CIDR: "2001:db8::/56", Pool: "p"}, Tags: ourTags}))
+			},
+		},
+		"CreateVpc with IPv6 of a pool": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), Ipv6IpamPoolId: aws.String("ipam-pool-1"), Ipv6NetmaskLength: aws.Int32(56), TagSpecifications: two}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateVPC(ctx, cloud.VPCRequest{CIDR: "10.0.0.0/16", Six: cloud.SixRequest{IPAM: "ipam-pool-1", Length: 56}, Tags: ourTags}))
+			},
+		},
+		"CreateEgressOnlyInternetGateway": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateEgressOnlyInternetGateway(ctx, &ec2.CreateEgressOnlyInternetGatewayInput{VpcId: aws.String("vpc-1"), TagSpecifications: tags("egress-only-internet-gateway", "a", "1", "b", "2")}))
+			},
+			func(ctx context.Context) error { return errOf(place.CreateEgress(ctx, "vpc-1", ourTags)) },
+		},
+		"DescribeEgressOnlyInternetGateways": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeEgressOnlyInternetGateways(ctx, &ec2.DescribeEgressOnlyInternetGatewaysInput{MaxResults: aws.Int32(255), Filters: []ec2types.Filter{{Name: aws.String("tag:a"), Values: []string{"1"}}}}))
+			},
+			func(ctx context.Context) error { return errOf(place.Egresses(ctx, "tag:a", "1")) },
+		},
+		"DeleteEgressOnlyInternetGateway": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteEgressOnlyInternetGateway(ctx, &ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: aws.String("eigw-1")}))
+			},
+			func(ctx context.Context) error { return place.DeleteEgress(ctx, "eigw-1") },
+		},
+		"CreateRoute of IPv6": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateRoute(ctx, &ec2.CreateRouteInput{RouteTableId: aws.String("rtb-1"), DestinationIpv6CidrBlock: aws.String("::/0"), EgressOnlyInternetGatewayId: aws.String("eigw-1")}))
+			},
+			func(ctx context.Context) error { return place.CreateRoute(ctx, "rtb-1", "::/0", "eigw-1") },
+		},
+		"DeleteRoute of IPv6": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: aws.String("rtb-1"), DestinationIpv6CidrBlock: aws.String("::/0")}))
+			},
+			func(ctx context.Context) error { return place.DeleteRoute(ctx, "rtb-1", "::/0") },
+		},
+		"CreateLoadBalancer of both families": {
+			func(ctx context.Context) error {
+				return errOf(y.CreateLoadBalancer(ctx, &elbv2.CreateLoadBalancerInput{Name: aws.String("a"), Type: elbv2types.LoadBalancerTypeEnumNetwork, Scheme: "internal", Subnets: []string{"subnet-1"}, IpAddressType: "dualstack"}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateBalancer(ctx, cloud.BalancerRequest{Name: "a", Scheme: "internal", Subnets: []string{"subnet-1"}, Dual: true}))
+			},
+		},
+		"CreateTargetGroup of IPv6": {
+			func(ctx context.Context) error {
+				return errOf(y.CreateTargetGroup(ctx, &elbv2.CreateTargetGroupInput{
+					Name: aws.String("a"), Protocol: "TCP", Port: aws.Int32(6443), VpcId: aws.String("vpc-1"), TargetType: "instance", IpAddressType: "ipv6", HealthCheckProtocol: "TCP", HealthCheckPort: aws.String("6443"),
+					HealthCheckIntervalSeconds: aws.Int32(10), HealthCheckTimeoutSeconds: aws.Int32(5), HealthyThresholdCount: aws.Int32(5), UnhealthyThresholdCount: aws.Int32(3),
+				}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.CreateTargetGroup(ctx, "a", "vpc-1", 6443, true, cloud.Health{Protocol: "TCP", Port: "6443", Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}, nil))
+			},
+		},
+		"RunInstances with a primary address": {
+			func(ctx context.Context) error {
+				return errOf(x.RunInstances(ctx, &ec2.RunInstancesInput{
+					ImageId: aws.String("ami-1"), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ClientToken: aws.String("t"), NetworkInterfaces: []ec2types.InstanceNetworkInterfaceSpecification{{
+						DeviceIndex: aws.Int32(0), SubnetId: aws.String("subnet-1"), AssociatePublicIpAddress: aws.Bool(false), Groups: []string{"sg-1"}, PrimaryIpv6: aws.Bool(true), Ipv6AddressCount: aws.Int32(1),
+					}},
+				}))
+			},
+			func(ctx context.Context) error {
+				return errOf(place.Run(ctx, url.Values{
+					"ImageId": {"ami-1"}, "ClientToken": {"t"}, "NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.SubnetId": {"subnet-1"}, "NetworkInterface.1.SecurityGroupId.1": {"sg-1"},
+					"NetworkInterface.1.AssociatePublicIpAddress": {"false"}, "NetworkInterface.1.PrimaryIpv6": {"true"}, "NetworkInterface.1.Ipv6AddressCount": {"1"},
+				}))
 			},
 		},
 		"DeleteSubnet": {
@@ -393,11 +511,47 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 				return place.RevokeOut(ctx, "sg-1", cloud.Rule{Protocol: "-1", From: -1, To: -1, Source: "::/0"})
 			},
 		},
+		"ModifyNetworkInterfaceAttribute": {
+			func(ctx context.Context) error {
+				return errOf(x.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: aws.String("eni-1"), Groups: []string{"sg-1", "sg-2"}}))
+			},
+			func(ctx context.Context) error { return place.SetGroups(ctx, "eni-1", "sg-1", "sg-2") },
+		},
 		"CreateTags": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{"i-1", "vpc-1"}, Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}}))
 			},
 			func(ctx context.Context) error { return place.Mark(ctx, []string{"i-1", "vpc-1"}, ourTags) },
+		},
+		"DeleteTags": {
+			func(ctx context.Context) error {
+				return errOf(x.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{"i-1"}, Tags: []ec2types.Tag{{Key: aws.String("a")}, {Key: aws.String("b")}}}))
+			},
+			func(ctx context.Context) error { return place.Unmark(ctx, "i-1", []string{"a", "b"}) },
+		},
+		"RemoveTags": {
+			func(ctx context.Context) error {
+				return errOf(y.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: []string{"arn:1"}, TagKeys: []string{"a", "b"}}))
+			},
+			func(ctx context.Context) error { return place.UnmarkBalancer(ctx, "arn:1", []string{"a", "b"}) },
+		},
+		"RemoveTags of a classic one": {
+			func(ctx context.Context) error {
+				return errOf(z.RemoveTags(ctx, &elasticloadbalancing.RemoveTagsInput{LoadBalancerNames: []string{"there"}, Tags: []elbtypes.TagKeyOnly{{Key: aws.String("a")}, {Key: aws.String("b")}}}))
+			},
+			func(ctx context.Context) error { return place.UnmarkBalancer(ctx, "there", []string{"a", "b"}) },
+		},
+		"DescribeNatGateways by a tag": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{MaxResults: page, Filter: []ec2types.Filter{{Name: aws.String("tag:a"), Values: []string{"owned"}}}}))
+			},
+			func(ctx context.Context) error { return errOf(place.NATs(ctx, "tag:a", "owned")) },
+		},
+		"DescribeAddresses by a tag": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: []ec2types.Filter{{Name: aws.String("tag:a"), Values: []string{"owned"}}}}))
+			},
+			func(ctx context.Context) error { return errOf(place.Addresses(ctx, "tag:a", "owned")) },
 		},
 		"TerminateInstances": {
 			func(ctx context.Context) error {

@@ -1,0 +1,218 @@
+package awstest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// A CAPA is a cluster as Cluster API's provider leaves it in an account, by its tags.
+// Source: CAPA, api/v1beta2/tags.go and pkg/cloud/services.
+type CAPA struct {
+	Name     string
+	Classic  bool     // its load balancer is one
+	VPC      string   // a given one; empty: that of the provider
+	Subnets  []string // of a given one, for machines
+	Bastion  bool
+	Balancer string // the name of its load balancer; empty: that of the provider
+	Servers  int
+	Workers  int
+	// Inside has the load balancer be internal, keep addresses of clients, and listen at port 8443, too.
+	Inside bool
+	// Rules has it let in 192.0.2.0/24, and with Inside the servers at port 6444.
+	Rules bool
+}
+
+// A LeftByCAPA is what there is of such a cluster.
+type LeftByCAPA struct {
+	VPC              string
+	Balancer, DNS    string            // the name of the load balancer, and its name of DNS
+	Servers, Workers []string          // ids of instances
+	Zones            map[string]string // of instances
+	Subnets          []string          // as in network.subnets, in YAML
+	All              []string          // ids of all that has its tags
+}
+
+// AddCAPA adds what Cluster API's provider leaves of a cluster.
+func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := &LeftByCAPA{VPC: o.VPC, Zones: make(map[string]string)}
+	add := func(k Kind, role, name string, attr map[string]string) *Thing {
+		t := c.add(k, attr, map[string]string{
+			"Name": o.Name + "-" + name, "sigs.k8s.io/cluster-api-provider-aws/cluster/" + o.Name: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": role,
+		})
+		t.Made = t.Made.Add(-shownFor) // it is there for long
+		left.All = append(left.All, t.ID)
+		return t
+	}
+	private, public, nats := o.Subnets, []string(nil), []string(nil)
+	if o.VPC == "" {
+		v := c.newVPC("10.0.0.0/16", nil)
+		v.Tags = map[string]string{"Name": o.Name + "-vpc", "sigs.k8s.io/cluster-api-provider-aws/cluster/" + o.Name: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "common"}
+		v.Made = v.Made.Add(-shownFor)
+		left.VPC, left.All = v.ID, append(left.All, v.ID)
+		private, public, nats = c.networkOfCAPA(o, left, add)
+	} else {
+		for _, s := range c.all(Subnets) {
+			if s.Attr["vpcId"] == o.VPC && strings.HasSuffix(s.Attr["cidrBlock"], ".0.0/24") {
+				public = append(public, s.ID)
+			}
+		}
+	}
+	groups := c.groupsOfCAPA(o, left.VPC, nats, add)
+	run := func(role, name, subnet, group string) *Thing {
+		s := c.things[subnet]
+		i := add(Instances, role, name, map[string]string{
+			"state": "running", "instanceType": "m6i.large", "subnetId": subnet, "vpcId": left.VPC, "zone": s.Attr["zone"], "privateIpAddress": fmt.Sprintf("10.0.64.%d", c.n%250+1),
+			"clientToken": fmt.Sprintf("9f0e7a4e-1c5b-4b8f-9d39-%012d", c.n), "profile": "nodes",
+		})
+		x := c.add(Interfaces, map[string]string{"vpcId": left.VPC, "subnetId": subnet, "zone": s.Attr["zone"], "instanceId": i.ID}, maps.Clone(i.Tags))
+		x.Sets["groups"] = []string{groups[group], groups["lb"]}
+		i.Sets["groups"] = x.Sets["groups"]
+		left.Zones[i.ID] = s.Attr["zone"]
+		return i
+	}
+	for n := range o.Servers {
+		i := run("control-plane", fmt.Sprintf("control-plane-%d", n), private[n%len(private)], "controlplane")
+		i.Tags["kubernetes.io/cluster/"+o.Name] = "owned"
+		left.Servers = append(left.Servers, i.ID)
+	}
+	for n := range o.Workers {
+		i := run("node", fmt.Sprintf("md-0-%d", n), private[n%len(private)], "node")
+		i.Tags["kubernetes.io/cluster/"+o.Name] = "owned"
+		left.Workers = append(left.Workers, i.ID)
+	}
+	if o.Bastion {
+		run("bastion", "bastion", public[0], "bastion")
+	}
+	c.balancerOfCAPA(o, left, public, groups)
+	return left
+}
+
+type adding = func(k Kind, role, name string, attr map[string]string) *Thing
+
+// networkOfCAPA adds subnets in each zone, each with a route table of its own.
+func (c *Cloud) networkOfCAPA(o CAPA, left *LeftByCAPA, add adding) (private, public, addresses []string) {
+	gateway := add(Gateways, "common", "igw", map[string]string{"vpcId": left.VPC})
+	for i, zone := range c.o.Zones {
+		a := add(Addresses, "common", "eip-common", map[string]string{"publicIp": fmt.Sprintf("198.51.100.%d", 200+i)})
+		subnet := func(role, cidr string) *Thing {
+			s := add(Subnets, role, "subnet-"+role+"-"+zone, map[string]string{"vpcId": left.VPC, "zone": zone, "cidrBlock": cidr})
+			s.Tags["kubernetes.io/cluster/"+o.Name] = "owned"
+			left.Subnets = append(left.Subnets, fmt.Sprintf("{id: %s-subnet-%s-%s, resourceID: %s, availabilityZone: %s, cidrBlock: %s, isPublic: %t, zoneType: availability-zone, tags: {Name: a, sigs.k8s.io/cluster-api-provider-aws/role: %s}}",
+				o.Name, role, zone, s.ID, zone, cidr, role == "public", role))
+			return s
+		}
+		p, q := subnet("public", fmt.Sprintf("10.0.%d.0/20", 16*i)), subnet("private", fmt.Sprintf("10.0.%d.0/18", 64*(i+1)))
+		nat := add(NATs, "common", "nat", map[string]string{"vpcId": left.VPC, "subnetId": p.ID, "state": "available", "allocationId": a.ID})
+		a.Attr["natGateway"] = nat.ID
+		c.add(Interfaces, map[string]string{"vpcId": left.VPC, "subnetId": p.ID, "natGateway": nat.ID, "description": "Interface for NAT Gateway " + nat.ID, "public": "yes"}, nil)
+		for j, s := range []*Thing{p, q} {
+			t := add(RouteTables, "common", "rt-"+zone, map[string]string{"vpcId": left.VPC})
+			t.Sets["routes"], t.Sets["associations"] = []string{"0.0.0.0/0 " + []string{gateway.ID, nat.ID}[j]}, []string{c.id("rtbassoc") + " " + s.ID}
+		}
+		private, public, addresses = append(private, q.ID), append(public, p.ID), append(addresses, a.Attr["publicIp"])
+	}
+	return private, public, addresses
+}
+
+// groupsOfCAPA adds security groups with the rules of an nlb's cluster, or a classic one's.
+func (c *Cloud) groupsOfCAPA(o CAPA, vpc string, nats []string, add adding) map[string]string {
+	ids := make(map[string]string)
+	roles := []string{"apiserver-lb", "lb", "controlplane", "node"}
+	if o.Bastion {
+		roles = append(roles, "bastion")
+	}
+	for _, role := range roles {
+		ids[role] = add(Groups, role, role, map[string]string{"vpcId": vpc, "groupName": o.Name + "-" + role}).ID
+	}
+	c.things[ids["lb"]].Tags["kubernetes.io/cluster/"+o.Name] = "owned"
+	allow := func(role, protocol string, from, to int, description string, sources ...string) {
+		g := c.things[ids[role]]
+		for _, s := range sources {
+			g.Sets["rules"] = append(g.Sets["rules"], fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%s", protocol, from, to, s, description))
+		}
+	}
+	const all = "0.0.0.0/0"
+	for _, ip := range nats {
+		if !o.Inside {
+			allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", ip+"/32")
+		}
+	}
+	switch {
+	case o.Inside:
+		allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", c.things[vpc].Attr["cidrBlock"])
+		allow("apiserver-lb", "tcp", 6444, 6444, "servers", ids["controlplane"])
+		allow("lb", "tcp", 8443, 8443, "Allow NLB traffic to the control plane instances on port 8443.", all)
+	case !o.Rules || len(nats) == 0:
+		allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", all)
+	}
+	if o.Rules {
+		allow("apiserver-lb", "tcp", 6443, 6443, "office", "192.0.2.0/24")
+	}
+	if !o.Classic {
+		allow("lb", "tcp", 6443, 6443, "Allow NLB traffic to the control plane instances.", c.things[vpc].Attr["cidrBlock"])
+	}
+	for _, role := range []string{"controlplane", "node"} {
+		allow(role, "tcp", 179, 179, "bgp (calico)", ids["controlplane"], ids["node"])
+		allow(role, "4", -1, -1, "IP-in-IP (calico)", ids["controlplane"], ids["node"])
+		if o.Bastion {
+			allow(role, "tcp", 22, 22, "SSH", ids["bastion"])
+		}
+	}
+	allow("controlplane", "tcp", 6443, 6443, "Kubernetes API", ids["apiserver-lb"], ids["controlplane"], ids["node"])
+	allow("controlplane", "tcp", 2379, 2379, "etcd", ids["controlplane"])
+	allow("controlplane", "tcp", 2380, 2380, "etcd peer", ids["controlplane"])
+	allow("node", "tcp", 30000, 32767, "Node Port Services", all)
+	allow("node", "tcp", 10250, 10250, "Kubelet API", ids["controlplane"], ids["node"])
+	if o.Bastion {
+		allow("bastion", "tcp", 22, 22, "SSH", all)
+	}
+	return ids
+}
+
+// balancerOfCAPA adds the load balancer, and what it leads to.
+func (c *Cloud) balancerOfCAPA(o CAPA, left *LeftByCAPA, public []string, groups map[string]string) {
+	tags := func() map[string]string {
+		return map[string]string{"Name": left.Balancer, "sigs.k8s.io/cluster-api-provider-aws/cluster/" + o.Name: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "apiserver"}
+	}
+	left.Balancer = cmp.Or(o.Balancer, o.Name+"-apiserver")
+	left.DNS = left.Balancer + "-1." + c.o.Region + ".elb.amazonaws.com"
+	attr := map[string]string{"name": left.Balancer, "dns": left.DNS, "scheme": "internet-facing", "vpcId": left.VPC}
+	if o.Inside {
+		attr["scheme"] = "internal"
+	}
+	if o.Classic {
+		maps.Copy(attr, map[string]string{"health": "TCP:6443", "Interval": "5", "Timeout": "4", "HealthyThreshold": "2", "UnhealthyThreshold": "6"})
+		b := c.addNamed(ClassicOnes, "classic/"+left.Balancer, attr, tags())
+		b.Made = b.Made.Add(-shownFor)
+		b.Sets["subnets"], b.Sets["groups"], b.Sets["targets"] = public, []string{groups["apiserver-lb"]}, left.Servers
+		c.plug(b, "ELB "+left.Balancer)
+		left.All = append(left.All, b.ID)
+		return
+	}
+	attr["type"], attr["state"], attr["load_balancing.cross_zone.enabled"] = "network", "active", "false"
+	b := c.addNamed(Balancers, c.arn("loadbalancer/net/"+left.Balancer+"/0000000000000001"), attr, tags())
+	b.Made = b.Made.Add(-shownFor)
+	b.Sets["subnets"], b.Sets["groups"] = public, []string{groups["apiserver-lb"]}
+	c.plug(b, "ELB net/"+left.Balancer+"/0000000000000001")
+	left.All = append(left.All, b.ID)
+	lead := func(name, port string, check ...string) {
+		g := c.addNamed(TargetGroups, c.arn("targetgroup/"+name+"/0000000000000001"), map[string]string{
+			"name": name, "port": port, "protocol": "TCP", "vpcid": left.VPC, "HealthCheckProtocol": "TCP", "HealthCheckPort": port,
+			"HealthCheckIntervalSeconds": check[0], "HealthCheckTimeoutSeconds": check[1], "HealthyThresholdCount": check[2], "UnhealthyThresholdCount": check[3],
+			"preserve_client_ip.enabled": fmt.Sprint(o.Inside), "target_health_state.unhealthy.connection_termination.enabled": "false",
+		}, tags())
+		g.Made = g.Made.Add(-shownFor)
+		g.Sets["targets"] = left.Servers
+		l := c.addNamed(Listeners, c.arn("listener/net/"+name+"/0000000000000001/1"), map[string]string{"balancer": b.ID, "group": g.ID, "port": port, "protocol": "TCP"}, tags())
+		l.Made = l.Made.Add(-shownFor)
+		left.All = append(left.All, g.ID)
+	}
+	lead("apiserver-target-"+left.Balancer, "6443", "5", "4", "2", "6")
+	if o.Inside {
+		lead("additional-listener-x7k2p", "8443", "30", "10", "5", "2")
+	}
+}

@@ -1,0 +1,197 @@
+package aws_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+)
+
+// sixSpec is of a cluster with both families.
+const sixSpec = `{region: eu-central-1, network: {vpc: {ipv6: {}}}, controlPlaneLoadBalancer: {loadBalancerType: nlb, healthCheckProtocol: HTTPS}}`
+
+// routesOf returns the routes of the tables of a cluster, as "part destination gateway", with kinds of gateways.
+func (w *world) routesOf() (out []string) {
+	for _, t := range w.cloud.Things(awstest.RouteTables) {
+		for _, r := range t.Sets["routes"] {
+			to, by, _ := strings.Cut(r, " ")
+			kind, _, _ := strings.Cut(by, "-")
+			out = append(out, t.Tags["fairlead.dev/part"]+" "+to+" "+kind)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestIPv6: a VPC has a range of Amazon, its subnets those that upstream gives them, its tables routes for both families, and
+// its load balancer and machines addresses of both. All of it goes with the cluster.
+func TestIPv6(t *testing.T) {
+	inBubble(t, sixSpec, machineSpec, func(w *world) {
+		for range 5 { // ranges that do not show yet are no reason to give up
+			if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil && strings.Contains(err.Error(), "was made without IPv6") {
+				w.Error(err)
+			}
+			time.Sleep(2 * tick)
+		}
+		w.settle()
+		vpc := w.cloud.Things(awstest.VPCs)[0]
+		base := strings.TrimSuffix(vpc.Attr["six"], "00::/56")
+		want := map[string]string{ // by ranges of IPv4, of three zones
+			"10.0.64.0/18": "02", "10.0.128.0/18": "03", "10.0.192.0/18": "04", "10.0.0.0/20": "05", "10.0.16.0/20": "06", "10.0.32.0/20": "07",
+		}
+		for _, s := range w.cloud.Things(awstest.Subnets) {
+			if s.Attr["six"] != base+want[s.Attr["cidrBlock"]]+"::/64" || s.Attr["AssignIpv6AddressOnCreation"] != "true" {
+				w.Errorf("subnet %s has %s, and gives addresses: %q", s.Attr["cidrBlock"], s.Attr["six"], s.Attr["AssignIpv6AddressOnCreation"])
+			}
+		}
+		if got, want := fmt.Sprint(w.routesOf()), "[private-routes-eu-central-1a 0.0.0.0/0 nat private-routes-eu-central-1a ::/0 eigw private-routes-eu-central-1b 0.0.0.0/0 nat "+
+			"private-routes-eu-central-1b ::/0 eigw private-routes-eu-central-1c 0.0.0.0/0 nat private-routes-eu-central-1c ::/0 eigw public-routes 0.0.0.0/0 igw public-routes ::/0 igw]"; got != want {
+			w.Errorf("the routes are %s", got)
+		}
+		for role, rule := range map[string]string{"apiserver-lb": "tcp\x006443\x006443\x00::/0", "node": "tcp\x0030000\x0032767\x00::/0"} {
+			g, _ := w.cloud.Thing(w.groupOf(role))
+			if !strings.Contains(fmt.Sprint(g.Sets["rules"]), rule) {
+				w.Errorf("security group %s lacks %q", role, rule)
+			}
+		}
+		if b := w.cloud.Things(awstest.Balancers)[0]; b.Attr["family"] != "dualstack" {
+			w.Errorf("the load balancer is %q", b.Attr["family"])
+		}
+		if g := w.cloud.Things(awstest.TargetGroups)[0]; g.Attr["family"] != "ipv6" {
+			w.Errorf("the target group is %q", g.Attr["family"])
+		}
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		got := w.settle()
+		if m := got.Machines[0]; len(m.Addresses) != 2 || !strings.HasPrefix(m.Addresses[1], strings.TrimSuffix(base, ":")) {
+			w.Errorf("the machine has %q", m.Addresses)
+		}
+		if g := w.cloud.Things(awstest.TargetGroups)[0]; len(g.Sets["targets"]) != 1 {
+			w.Errorf("the load balancer leads to %q", g.Sets["targets"])
+		}
+		off := w.cluster.ControlPlane
+		off.Infrastructure = object(w, "AWSMachineTemplate", "nodes", strings.Replace(machineSpec, "{", "{assignPrimaryIPv6: disabled, ", 1))
+		wantKind(w, "a server without address", w.create("cp-1", off, ""), fleet.Invalid, "assignPrimaryIPv6 is disabled")
+		worker := w.cluster.Workers[0]
+		worker.Infrastructure = off.Infrastructure
+		w.mustCreate("m-0", worker, "")
+		if i := w.instances()["m-0"]; i.Attr["primaryIpv6"] != "" {
+			w.Errorf("the worker has a primary address: %v", i.Attr)
+		}
+		w.follow6()
+		w.cluster.Delete = true
+		for _, name := range []fleet.MachineName{"cp-0", "m-0"} {
+			if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, name, ""); err != nil {
+				w.Error(err)
+			}
+		}
+		for range 20 {
+			time.Sleep(settle)
+			if !w.observe().Exists {
+				break
+			}
+			_ = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster) // what it waits for, the next look tells
+		}
+		if left := w.cloud.Contents(); len(left) > 0 {
+			w.Errorf("left are %q", left)
+		}
+	})
+}
+
+// follow6 has people change what there is of IPv6, and expects it back.
+func (w *world) follow6() {
+	w.Helper()
+	before := fmt.Sprint(w.routesOf())
+	for _, x := range w.cloud.Things(awstest.Egresses) {
+		w.cloud.Remove(x.ID)
+	}
+	for _, s := range w.cloud.Things(awstest.Subnets)[:1] {
+		w.cloud.Edit(s.ID, func(s *awstest.Thing) { s.Attr["AssignIpv6AddressOnCreation"] = "false" })
+	}
+	w.settle()
+	if got := fmt.Sprint(w.routesOf()); got != before || len(w.cloud.Things(awstest.Egresses)) != 1 || w.cloud.Things(awstest.Subnets)[0].Attr["AssignIpv6AddressOnCreation"] != "true" {
+		w.Errorf("the routes are %s", got)
+	}
+	w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", clusterSpec)
+	if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "network.vpc.ipv6") {
+		w.Errorf("without IPv6 in Git: ready %t, %q, drift %q", got.Ready, got.Message, got.Drift)
+	}
+	if got := fmt.Sprint(w.routesOf()); got != before {
+		w.Errorf("without IPv6 in Git the routes are %s", got)
+	}
+	w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", sixSpec)
+	w.settle()
+}
+
+// TestIPv6OfOthers: a range of people, of a pool, and none at all.
+func TestIPv6OfOthers(t *testing.T) {
+	six := func(spec string) string { return strings.Replace(sixSpec, "{ipv6: {}}", spec, 1) }
+	for name, tc := range map[string]struct{ spec, want string }{
+		"of people": {six(`{ipv6: {cidrBlock: "2001:db8:1:1200::/56", poolId: ipv6pool-ec2-1}}`), "2001:db8:1:1200::/56"},
+		"of a pool": {six(`{ipv6: {ipamPool: {name: six}}}`), "2001:db8:2:1200::/56"},
+	} {
+		inBubble(t, tc.spec, machineSpec, func(w *world) {
+			w.cloud.AddPool("six", "2001:db8:2:1200::")
+			w.settle()
+			if got := w.cloud.Things(awstest.VPCs)[0].Attr["six"]; got != tc.want {
+				w.Errorf("%s: it is %s", name, got)
+			}
+			if tc.want[9] == '1' {
+				w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(tc.spec, "1200", "1300", 1))
+				if got := w.observe(); !strings.Contains(fmt.Sprint(got.Drift, got.Message), "has 2001:db8:1:1200::/56 and not 2001:db8:1:1300::/56") {
+					w.Errorf("another range: %q, %q", got.Message, got.Drift)
+				}
+			}
+		})
+	}
+	inBubble(t, sixSpec, machineSpec, func(w *world) {
+		w.cloud.FailSix("no range is left")
+		for range 5 {
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the fault
+			time.Sleep(settle)
+		}
+		if got := w.observe(); got.Ready || !strings.Contains(got.Message, "no range is left (delete the VPC") || len(w.cloud.Things(awstest.Subnets)) > 0 {
+			w.Errorf("without a range: ready %t, %q", got.Ready, got.Message)
+		}
+	})
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", sixSpec)
+		if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "was made without IPv6") {
+			w.Errorf("IPv6 later: ready %t, %q, drift %q", got.Ready, got.Message, got.Drift)
+		}
+		on := w.cluster.Workers[0]
+		on.Infrastructure = object(w, "AWSMachineTemplate", "nodes", strings.Replace(machineSpec, "{", "{assignPrimaryIPv6: enabled, ", 1))
+		wantKind(w, "an address that no subnet has", w.create("m-0", on, ""), fleet.Invalid, "assignPrimaryIPv6 is enabled")
+	})
+}
+
+// TestIPv6OfSubnets: subnets in Git have IPv6 if they say so. Where machines are without, the load balancer leads to them by IPv4.
+func TestIPv6OfSubnets(t *testing.T) {
+	subnet := func(id, cidr, zone, more string) string {
+		return fmt.Sprintf("{id: %s, cidrBlock: %s, availabilityZone: eu-central-1%s%s}", id, cidr, zone, more)
+	}
+	for private, family := range map[string]string{"": "ipv4", ", isIpv6: true": "ipv6"} {
+		spec := strings.Replace(sixSpec, "{vpc: {ipv6: {}}}", "{vpc: {ipv6: {cidrBlock: '2001:db8:1:1200::/56', poolId: p}}, subnets: ["+strings.Join([]string{
+			subnet("a", "10.0.0.0/24", "a", ", isPublic: true, isIpv6: true"), subnet("b", "10.0.1.0/24", "a", ", ipv6CidrBlock: '2001:db8:1:1201::/64'"), subnet("c", "10.0.2.0/24", "a", private),
+		}, ", ")+"]}", 1)
+		inBubble(t, spec, machineSpec, func(w *world) {
+			w.settle()
+			got := make(map[string]string)
+			for _, s := range w.cloud.Things(awstest.Subnets) {
+				got[s.Attr["cidrBlock"]] = s.Attr["six"]
+			}
+			if got["10.0.0.0/24"] != "2001:db8:1:1202::/64" || got["10.0.1.0/24"] != "2001:db8:1:1201::/64" || (got["10.0.2.0/24"] == "") != (family == "ipv4") {
+				w.Errorf("the subnets have %v", got)
+			}
+			if g := w.cloud.Things(awstest.TargetGroups)[0]; g.Attr["family"] != family {
+				w.Errorf("the target group is %q, want %q", g.Attr["family"], family)
+			}
+		})
+	}
+}
