@@ -355,6 +355,11 @@ bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair 
 	$(if $(BASE),cd bin/base && go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
 	go run ./test/bench/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
 
+.PHONY: bench-capi
+bench-capi: build ## measure Cluster API, and Fairlead beside it: CLUSTERS=10,50,100 (needs `make kube`; builds Cluster API's managers once, some minutes; docs/operations/performance.md has the figures)
+	go build -trimpath -o bin/benchfleet ./test/bench/benchfleet
+	go run ./test/bench/benchcapi -benchfleet bin/benchfleet -fairlead bin/fairlead $(if $(CLUSTERS),-clusters $(CLUSTERS))
+
 .PHONY: waves
 waves: build ## change a class under 1,000 clusters in five stages: never more at once than may be, halted by one that fails, released, done (some minutes)
 	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'waves-1000$$'

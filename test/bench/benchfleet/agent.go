@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fairlead.dev/test/bench/process"
 )
 
 // An agent is a `fairlead agent` in its own process. It uses the in-memory cloud of another
 // process.
 type agent struct {
-	*process
+	*process.Process
 	listen string
 }
 
@@ -91,7 +93,7 @@ func (a *agent) until(ctx context.Context, every time.Duration, done func(sample
 		if err == nil {
 			seen = s
 			if s.problems > 0 {
-				return fmt.Errorf("the agent found %d problems in the fleet; its log is %s", s.problems, a.log)
+				return fmt.Errorf("the agent found %d problems in the fleet; its log is %s", s.problems, a.Log)
 			}
 			if done(s) {
 				return nil
@@ -99,7 +101,7 @@ func (a *agent) until(ctx context.Context, every time.Duration, done func(sample
 		}
 		select {
 		case <-tick.C:
-		case err := <-a.ended:
+		case err := <-a.Ended:
 			return fmt.Errorf("the agent ended: %w", err)
 		case <-ctx.Done():
 			return fmt.Errorf("gave up: %w; clusters by phase: %v", ctx.Err(), seen.phases)
@@ -115,7 +117,7 @@ type log struct {
 
 // follow returns the log from now on. Close it.
 func (a *agent) follow() (*log, error) {
-	f, err := os.Open(a.log)
+	f, err := os.Open(a.Log)
 	if err != nil {
 		return nil, err
 	}

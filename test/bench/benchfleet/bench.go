@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"fairlead.dev/test/bench/process"
 )
 
 const (
@@ -30,7 +32,7 @@ type measurement struct {
 type bench struct {
 	repo   repository
 	agent  *agent
-	cloud  *process
+	cloud  *process.Process
 	binary string // the program
 	source string // URL of the repository
 	at     string // URL of the cloud
@@ -86,11 +88,11 @@ func every(n int) time.Duration {
 
 // spent returns what agent and cloud used while do ran, and how long that took.
 func (b *bench) spent(do func() error) ([]figure, error) {
-	agent, err := b.agent.usage()
+	agent, err := b.agent.Usage()
 	if err != nil {
 		return nil, err
 	}
-	cloud, err := b.cloud.usage()
+	cloud, err := b.cloud.Usage()
 	if err != nil {
 		return nil, err
 	}
@@ -99,18 +101,18 @@ func (b *bench) spent(do func() error) ([]figure, error) {
 		return nil, err
 	}
 	took := time.Since(started)
-	agentAfter, err := b.agent.usage()
+	agentAfter, err := b.agent.Usage()
 	if err != nil {
 		return nil, err
 	}
-	cloudAfter, err := b.cloud.usage()
+	cloudAfter, err := b.cloud.Usage()
 	return []figure{
 		{"took", "s", took.Seconds()},
-		{"agent CPU", "s", agentAfter.cpu - agent.cpu},
-		{"agent memory peak", "MiB", float64(agentAfter.peak)},
-		{"agent memory", "MiB", float64(agentAfter.rss)},
-		{"cloud CPU", "s", cloudAfter.cpu - cloud.cpu},
-		{"cloud memory peak", "MiB", float64(cloudAfter.peak)},
+		{"agent CPU", "s", agentAfter.CPU - agent.CPU},
+		{"agent memory peak", "MiB", float64(agentAfter.Peak)},
+		{"agent memory", "MiB", float64(agentAfter.RSS)},
+		{"cloud CPU", "s", cloudAfter.CPU - cloud.CPU},
+		{"cloud memory peak", "MiB", float64(cloudAfter.Peak)},
 	}, err
 }
 

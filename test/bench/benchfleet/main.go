@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/bench/process"
 	"fairlead.dev/test/run/ports"
 )
 
@@ -167,7 +168,7 @@ func measure(ctx context.Context, binary string, m measurement, s settings) (res
 	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir, m.clusters, s.profile != ""); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.agent.stop(), b.cloud.stop()) }()
+	defer func() { err = errors.Join(err, b.agent.Stop(), b.cloud.Stop()) }()
 	if s.profile == "" {
 		return m.do(ctx, b)
 	}
@@ -192,31 +193,31 @@ func (b *bench) start(ctx context.Context, binary, source, dir string, clusters 
 	if err != nil {
 		return err
 	}
-	cloud, err := start(dir, "cloud", command[0], command[1:]...)
+	cloud, err := process.Start(dir, "cloud", command[0], command[1:]...)
 	if err != nil {
 		return err
 	}
-	if err := cloud.serves(ctx, "http://"+addresses[0]); err != nil {
-		return errors.Join(err, cloud.stop())
+	if err := cloud.Serves(ctx, "http://"+addresses[0]); err != nil {
+		return errors.Join(err, cloud.Stop())
 	}
 	b.cloud, b.listen = cloud, addresses[1]
 	b.binary, b.source, b.at, b.dir, b.profiling = binary, source, "http://"+addresses[0], dir, profiling
 	if err := b.startAgent(ctx, "agent"); err != nil {
-		return errors.Join(err, cloud.stop())
+		return errors.Join(err, cloud.Stop())
 	}
 	return nil
 }
 
 // startAgent starts the agent, which logs as called.
 func (b *bench) startAgent(ctx context.Context, called string) error {
-	p, err := start(b.dir, called, b.binary, "agent", "--source", b.source, "--listen", b.listen,
+	p, err := process.Start(b.dir, called, b.binary, "agent", "--source", b.source, "--listen", b.listen,
 		"--interval", "500ms", "--secrets", filepath.Join(b.dir, "secrets"), "--inmemory-url", b.at, fmt.Sprintf("--pprof=%t", b.profiling))
 	if err != nil {
 		return err
 	}
-	b.agent = &agent{process: p, listen: b.listen}
-	if err := p.serves(ctx, "http://"+b.listen+"/metrics"); err != nil {
-		return errors.Join(err, p.stop())
+	b.agent = &agent{Process: p, listen: b.listen}
+	if err := p.Serves(ctx, "http://"+b.listen+"/metrics"); err != nil {
+		return errors.Join(err, p.Stop())
 	}
 	return nil
 }

@@ -165,14 +165,14 @@ func (b *bench) branch(ctx context.Context, _ shape, _ int) ([]figure, error) {
 // restart stops the agent, scales a cluster, and measures an agent that starts over all clusters: when it scales that
 // cluster, and what it takes until all have been seen.
 func (b *bench) restart(ctx context.Context, s shape, n int) ([]figure, error) {
-	if err := b.agent.stop(); err != nil {
+	if err := b.agent.Stop(); err != nil {
 		return nil, err
 	}
 	s.workers++
 	if err := b.repo.commit("scale", s, n/3, n/3+1, false); err != nil {
 		return nil, err
 	}
-	cloud, err := b.cloud.usage()
+	cloud, err := b.cloud.Usage()
 	if err != nil {
 		return nil, err
 	}
@@ -196,13 +196,13 @@ func (b *bench) restart(ctx context.Context, s shape, n int) ([]figure, error) {
 		return nil, err
 	}
 	all := time.Since(started)
-	used, err := b.agent.usage()
-	after, cloudErr := b.cloud.usage()
+	used, err := b.agent.Usage()
+	after, cloudErr := b.cloud.Usage()
 	return []figure{
 		{"to the first change", "s", repaired.Seconds()},
 		{"to all clusters Provisioned", "s", all.Seconds()},
-		{"agent CPU", "s", used.cpu},
-		{"agent memory peak", "MiB", float64(used.peak)},
-		{"cloud CPU", "s", after.cpu - cloud.cpu},
+		{"agent CPU", "s", used.CPU},
+		{"agent memory peak", "MiB", float64(used.Peak)},
+		{"cloud CPU", "s", after.CPU - cloud.CPU},
 	}, errors.Join(err, cloudErr)
 }

@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // A Server is a Kubernetes API as one test sees it.
@@ -72,7 +70,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 		t.Cleanup(s.close)
 	}
 	k := &Server{t: t, server: s, own: o.own}
-	k.Config = k.User("admin", "system:masters")
+	k.Config = k.User("admin", administrators)
 	k.Kubeconfig = k.WriteKubeconfig(k.Config)
 	k.client = kubernetes.NewForConfigOrDie(k.Config)
 	return k
@@ -101,35 +99,18 @@ func shared(ctx context.Context, p programs) (*server, error) {
 // There is nothing else to a user; what it may do, RBAC says.
 func (k *Server) User(name string, groups ...string) *rest.Config {
 	k.t.Helper()
-	cert, key, err := k.server.ca.issue(name, groups)
+	c, err := k.server.user(name, groups...)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	c := k.anonymous()
-	c.CertData, c.KeyData = cert, key
 	return c
-}
-
-// anonymous returns how somebody without credentials connects.
-func (k *Server) anonymous() *rest.Config {
-	return &rest.Config{
-		Host: k.server.host, QPS: -1, // the test is the only client
-		TLSClientConfig: rest.TLSClientConfig{CAData: k.server.ca.pem},
-	}
 }
 
 // WriteKubeconfig writes c to a file that lives as long as the test.
 func (k *Server) WriteKubeconfig(c *rest.Config) string {
 	k.t.Helper()
-	const name = "test"
 	path := filepath.Join(k.t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(api.Config{
-		Clusters:       map[string]*api.Cluster{name: {Server: c.Host, CertificateAuthorityData: c.CAData}},
-		AuthInfos:      map[string]*api.AuthInfo{name: {ClientCertificateData: c.CertData, ClientKeyData: c.KeyData, Token: c.BearerToken}},
-		Contexts:       map[string]*api.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, path)
-	if err != nil {
+	if err := writeKubeconfig(path, c); err != nil {
 		k.t.Fatal(err)
 	}
 	return path

@@ -2,6 +2,8 @@ package kube_test
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/test/lab/kube"
+	"fairlead.dev/test/lab/kube/binaries"
 	"fairlead.dev/test/run/waits"
 )
 
@@ -196,6 +199,45 @@ func eventually(t *testing.T, what string, is func() bool) {
 	for end := time.Now().Add(waits.Limit); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it never happened: %s", what)
+		}
+	}
+}
+
+// TestRun starts a server for a program, which is gone when it is closed.
+func TestRun(t *testing.T) {
+	if _, err := binaries.Path("kube-apiserver"); err != nil {
+		t.Skip(err)
+	}
+	r, err := kube.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client(t, r.Config).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	ids := r.Processes()
+	for _, id := range ids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", id)); err != nil {
+			t.Error(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := r.WriteServing(dir); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(r.Config.CAData)
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"}); err != nil {
+		t.Errorf("the certificate of a webhook: %v", err)
+	}
+	r.Close()
+	for _, id := range ids {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", id)); err == nil {
+			t.Errorf("process %d is still there", id)
 		}
 	}
 }

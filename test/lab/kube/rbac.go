@@ -33,7 +33,7 @@ func (k *Server) ServiceAccount(namespace, name string, rules ...rbacv1.PolicyRu
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	c := k.anonymous()
+	c := k.server.anonymous()
 	c.BearerToken = token.Status.Token
 	return c
 }

@@ -126,7 +126,7 @@ func (s *server) startAPI(ctx context.Context) error {
 
 // ready waits until the server says that it is, or has ended.
 func (s *server) ready(ctx context.Context) error {
-	cert, key, err := s.ca.issue("ready", []string{"system:masters"})
+	cert, key, err := s.ca.issue("ready", []string{administrators})
 	if err != nil {
 		return err
 	}
