@@ -29,7 +29,7 @@ func classy(c *fleet.Cluster, concurrency int, versions ...string) {
 		}
 		t.Older = append(t.Older, older)
 	}
-	if c.Hosted != nil {
+	if c.Hosted != nil && len(c.Workers) > 0 {
 		t.Version = c.Workers[0].Version
 	}
 	c.Topology = t

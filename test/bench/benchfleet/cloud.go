@@ -94,7 +94,7 @@ func (d *doors) listen(address string) (net.Listener, error) {
 	return one, nil
 }
 
-// accept hands connections to whom listens at the address that they came to. What comes from elsewhere is closed.
+// accept hands connections to the door of the address that they came to. What comes from elsewhere is closed.
 func (d *doors) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
