@@ -1,10 +1,7 @@
 package kustomize
 
 import (
-	"bytes"
 	"slices"
-	"strings"
-	"sync"
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
@@ -188,9 +185,8 @@ func (v *visit) configurations() error {
 // addConfiguration stores the built-in configuration without fields that the overlay
 // configures itself: kustomize refuses two different ones.
 func (s *scanner) addConfiguration() {
-	named := s.builtin.namedIn(s.files)
 	if len(s.configs) == 0 {
-		s.files[referencesFile], s.files[fieldsFile] = named.references, named.fields
+		s.files[referencesFile], s.files[fieldsFile] = s.builtin.references, s.builtin.fields
 		return
 	}
 	out := builtin()
@@ -211,69 +207,6 @@ func (s *scanner) addConfiguration() {
 
 // A configuration is the content of the two files.
 type configuration struct{ references, fields []byte }
-
-// A configurations has the built-in configuration for overlays by the kinds that they have. It is safe for concurrent use.
-//
-// kustomize parses what it gets, and goes through it for each object, in each build. An overlay has few of all kinds.
-type configurations struct {
-	kinds  []string // that specs are for
-	mu     sync.Mutex
-	byKind map[string]configuration // by those of kinds that there are
-}
-
-func newConfigurations() *configurations {
-	var kinds []string
-	for _, spec := range builtin().all() {
-		kinds = append(kinds, spec.Kind)
-	}
-	slices.Sort(kinds)
-	kinds = slices.DeleteFunc(slices.Compact(kinds), func(kind string) bool { return kind == "" })
-	return &configurations{kinds: kinds, byKind: make(map[string]configuration)}
-}
-
-// namedIn returns the configuration without the specs for kinds that no file has the name of.
-func (c *configurations) namedIn(files map[string][]byte) configuration {
-	var there []string
-	for _, kind := range c.kinds {
-		for _, content := range files {
-			if bytes.Contains(content, []byte(kind)) {
-				there = append(there, kind)
-				break
-			}
-		}
-	}
-	key := strings.Join(there, " ")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.byKind[key]; !known {
-		c.byKind[key] = builtin().of(there).marshal()
-	}
-	return c.byKind[key]
-}
-
-// all returns each spec.
-func (f fieldSpecs) all() []types.FieldSpec {
-	out := slices.Concat(f.Namespace, f.Replicas)
-	for _, r := range f.NameReference {
-		out = append(append(out, types.FieldSpec{Gvk: r.Gvk}), r.Fields...)
-	}
-	return out
-}
-
-// of returns f without specs for other kinds. Those for any kind stay.
-func (f fieldSpecs) of(kinds []string) fieldSpecs {
-	other := func(kind string) bool { return kind != "" && !slices.Contains(kinds, kind) }
-	without := func(specs []types.FieldSpec) []types.FieldSpec {
-		return slices.DeleteFunc(slices.Clone(specs), func(s types.FieldSpec) bool { return other(s.Kind) })
-	}
-	out := fieldSpecs{Namespace: without(f.Namespace), Replicas: without(f.Replicas)}
-	for _, r := range f.NameReference {
-		if fields := without(r.Fields); !other(r.Kind) && len(fields) > 0 {
-			out.NameReference = append(out.NameReference, nameReference{r.Gvk, fields})
-		}
-	}
-	return out
-}
 
 func (f fieldSpecs) marshal() configuration {
 	references, err := k8syaml.Marshal(fieldSpecs{NameReference: f.NameReference})

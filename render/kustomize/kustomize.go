@@ -77,7 +77,7 @@ type Object struct {
 // A Kustomizer scans and builds. It is safe for concurrent use.
 type Kustomizer struct {
 	limits  Limits
-	builtin *configurations
+	builtin configuration
 }
 
 // New returns a Kustomizer.
@@ -86,7 +86,7 @@ type Kustomizer struct {
 // Nothing may change it: the scan refuses overlays that would.
 func New(l Limits) *Kustomizer {
 	loadSchema()
-	return &Kustomizer{limits: l, builtin: newConfigurations()}
+	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 
 // Scan reads the kustomization in the folder overlay of tree, and everything that it includes. If

@@ -20,7 +20,7 @@ type scanner struct {
 	tree    fs.FS
 	overlay string
 	limits  Limits
-	builtin *configurations
+	builtin configuration
 	apart   []string // folders that nothing outside of them may include from within
 
 	reads    map[string]bool
@@ -70,7 +70,7 @@ func (w *weight) total() work {
 	return work{w.work.tries + w.patches*w.objects, w.work.bytes + int64(w.patches)*w.bytes}
 }
 
-func newScanner(tree fs.FS, overlay string, l Limits, c *configurations) *scanner {
+func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner {
 	return &scanner{
 		tree: tree, overlay: overlay, limits: l, builtin: c,
 		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{}, mentions: map[string]bool{}, keyed: map[string]bool{},

@@ -122,10 +122,10 @@ func TestClassOfEKSRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ change, want string }{
 		"machines": {
 			"kind: AWSManagedControlPlaneTemplate, name: eks}\n>kind: AWSManagedControlPlaneTemplate, name: eks}\n    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachineTemplate, name: eks}}\n",
-			"ClusterClass prod/eks: spec.controlPlane.machineInfrastructure.templateRef: is for machines of the control plane, and AWSManagedControlPlaneTemplate makes one without machines (leave it out)",
+			"ClusterClass prod/eks: spec.controlPlane.machineInfrastructure.templateRef: is for machines of the control plane, and AWSManagedControlPlane has none (leave it out)",
 		},
 		"drain":    {"  infrastructure:\n>    deletion: {nodeDrainTimeoutSeconds: 1}\n  infrastructure:\n", "spec.controlPlane.deletion: is for machines"},
-		"replicas": {"    workers:>    controlPlane: {replicas: 3}\n    workers:", "Cluster prod/eu-1: spec.topology.controlPlane.replicas: is for machines of the control plane, and ClusterClass prod/eks makes one without machines (leave it out)"},
+		"replicas": {"    workers:>    controlPlane: {replicas: 3}\n    workers:", "Cluster prod/eu-1: spec.topology.controlPlane.replicas: is for machines of the control plane, and the AWSManagedControlPlane of ClusterClass prod/eks has none (leave it out)"},
 		"health":   {"    workers:>    controlPlane: {healthCheck: {enabled: true}}\n    workers:", "spec.topology.controlPlane.healthCheck: is for machines"},
 		"rollout":  {"    workers:>    controlPlane: {rollout: {after: \"2026-01-01T00:00:00Z\"}}\n    workers:", "spec.topology.controlPlane.rollout: is for machines"},
 		"a field":  {"accessConfig: {authenticationMode: api}>associateOIDCProvide: true", `AWSManagedControlPlaneTemplate prod/eks: spec.template.spec.associateOIDCProvide: `},
