@@ -24,8 +24,11 @@ func TestFleetOf(t *testing.T) {
 		}
 		for _, o := range objects {
 			for _, path := range [][]string{
-				{"spec", "controlPlaneRef"}, {"spec", "infrastructureRef"}, {"spec", "machineTemplate", "spec", "infrastructureRef"},
-				{"spec", "template", "spec", "bootstrap", "configRef"}, {"spec", "template", "spec", "infrastructureRef"},
+				{"spec", "controlPlaneRef"},
+				{"spec", "infrastructureRef"},
+				{"spec", "machineTemplate", "spec", "infrastructureRef"},
+				{"spec", "template", "spec", "bootstrap", "configRef"},
+				{"spec", "template", "spec", "infrastructureRef"},
 			} {
 				ref, found, err := unstructured.NestedStringMap(o.Object, path...)
 				if err != nil {

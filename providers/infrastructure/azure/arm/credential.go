@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/pkcs12" //nolint:staticcheck // frozen, and what Azure's own SDK reads these files with
+	"golang.org/x/crypto/pkcs12" // frozen, and what the SDK of Azure reads these files with
 )
 
 // A Credential is a principal, how it proves who it is, and the subscription that is asked with it. One of Password,
