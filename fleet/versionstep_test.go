@@ -27,6 +27,12 @@ func TestVersionStep(t *testing.T) {
 		"two minors":                           {plain, "v1.34.1", "v1.36.0", "the control plane cannot go from v1.34.1 to v1.36.0" + skips},
 		"two minors of a distribution":         {plain, "v1.34.1+k3s1", "v1.36.0+k3s1", "the control plane cannot go from v1.34.1+k3s1 to v1.36.0+k3s1" + skips},
 		"two minors of a hosted control plane": {hosted, "v1.34.1", "v1.36.0", "the control plane cannot go from v1.34.1 to v1.36.0" + skips},
+		"two minors of a hosted one, listed":   {func(c *fleet.Cluster) { listed(c); hosted(c) }, "v1.34.1", "v1.36.0", ""},
+		"two minors with own workers, listed": {func(c *fleet.Cluster) {
+			listed(c)
+			hosted(c)
+			c.KeptPools, c.Workers = []fleet.KeptPool{{Name: "a"}}, []fleet.Pool{{Name: "b"}}
+		}, "v1.34.1", "v1.36.0", ""},
 		"two minors of kept pools, listed":     {func(c *fleet.Cluster) { listed(c); hosted(c); c.KeptPools = []fleet.KeptPool{{Name: "a"}} }, "v1.34.1", "v1.36.0", "the control plane cannot go from v1.34.1 to v1.36.0" + skips},
 		"two minors of a class":                {class, "v1.34.1", "v1.36.0", "the control plane cannot go from v1.34.1 to v1.36.0" + skips},
 		"two minors of a class with a list":    {listed, "v1.34.1", "v1.36.0", ""},

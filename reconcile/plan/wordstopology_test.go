@@ -29,8 +29,11 @@ func classy(c *fleet.Cluster, concurrency int, versions ...string) {
 		}
 		t.Older = append(t.Older, older)
 	}
+	if c.Hosted != nil {
+		t.Version = c.Hosted.Version
+	}
 	if c.Hosted != nil && len(c.Workers) > 0 {
-		t.Version = c.Workers[0].Version
+		t.Version = c.Workers[0].Version // the keeper of the control plane decides about patches
 	}
 	c.Topology = t
 }

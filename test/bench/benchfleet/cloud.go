@@ -36,10 +36,10 @@ func cloudCommand(program, address string, clusters int) ([]string, error) {
 // serveCloud serves an in-memory cloud at address, as `fairlead inmemory` does, with one socket for the API servers of all
 // clusters: each takes one open file less.
 func serveCloud(ctx context.Context, address string) error {
-	doors := &doors{open: make(map[string]*door), sockets: make(map[string]net.Listener)}
+	network := &loopback{open: make(map[string]*listener), sockets: make(map[string]net.Listener)}
 	cloud := inmemory.NewCloud(inmemory.CloudOptions{
 		Log:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Listen: doors.listen,
+		Listen: network.listen,
 	})
 	defer cloud.Close()
 	h := &http.Server{Addr: address, Handler: inmemory.Handler(cloud), ReadHeaderTimeout: 10 * time.Second}
@@ -53,15 +53,15 @@ func serveCloud(ctx context.Context, address string) error {
 	return nil
 }
 
-// doors are loopback addresses that share a socket for each port.
-type doors struct {
+// A loopback is this computer's loopback network, whose addresses share a socket for each port.
+type loopback struct {
 	mu      sync.Mutex
-	open    map[string]*door        // by address
+	open    map[string]*listener    // by address
 	sockets map[string]net.Listener // by port
 }
 
-// listen opens an address of this computer's loopback network.
-func (d *doors) listen(address string) (net.Listener, error) {
+// listen opens an address.
+func (n *loopback) listen(address string) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, err
@@ -70,41 +70,41 @@ func (d *doors) listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.open[address] != nil {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open[address] != nil {
 		return nil, fmt.Errorf("listen %s: %w", address, syscall.EADDRINUSE)
 	}
-	if d.sockets[port] == nil {
+	if n.sockets[port] == nil {
 		l, err := net.Listen("tcp4", ":"+port)
 		if err != nil {
 			return nil, err
 		}
-		d.sockets[port] = l
-		go d.accept(l)
+		n.sockets[port] = l
+		go n.accept(l)
 	}
-	one := &door{address: at, arrived: make(chan net.Conn), closed: make(chan struct{})}
+	one := &listener{address: at, arrived: make(chan net.Conn), closed: make(chan struct{})}
 	one.close = sync.OnceFunc(func() {
 		close(one.closed)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.open, address)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.open, address)
 	})
-	d.open[address] = one
+	n.open[address] = one
 	return one, nil
 }
 
-// accept hands connections to the door of the address that they came to. What comes from elsewhere is closed.
-func (d *doors) accept(l net.Listener) {
+// accept hands connections to the listener of the address that they came to. What comes from elsewhere is closed.
+func (n *loopback) accept(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "benchfleet:", err)
 			return
 		}
-		d.mu.Lock()
-		one := d.open[conn.LocalAddr().String()]
-		d.mu.Unlock()
+		n.mu.Lock()
+		one := n.open[conn.LocalAddr().String()]
+		n.mu.Unlock()
 		if one == nil {
 			_ = conn.Close()
 			continue
@@ -113,34 +113,34 @@ func (d *doors) accept(l net.Listener) {
 	}
 }
 
-// A door is one address.
-type door struct {
+// A listener is a net.Listener of one address.
+type listener struct {
 	address net.Addr
 	arrived chan net.Conn
 	closed  chan struct{}
 	close   func()
 }
 
-func (d *door) take(conn net.Conn) {
+func (l *listener) take(conn net.Conn) {
 	select {
-	case d.arrived <- conn:
-	case <-d.closed:
+	case l.arrived <- conn:
+	case <-l.closed:
 		_ = conn.Close()
 	}
 }
 
 // Accept implements net.Listener.
-func (d *door) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	select {
-	case conn := <-d.arrived:
+	case conn := <-l.arrived:
 		return conn, nil
-	case <-d.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close implements net.Listener.
-func (d *door) Close() error { d.close(); return nil }
+func (l *listener) Close() error { l.close(); return nil }
 
 // Addr implements net.Listener.
-func (d *door) Addr() net.Addr { return d.address }
+func (l *listener) Addr() net.Addr { return l.address }

@@ -110,9 +110,9 @@ func (f *hostFault) over() bool {
 	}
 }
 
-// wait waits for the delay, at most until the fault is taken back. It reports false where ctx or i ended before. A request
+// wait waits for the delay, at most until the fault is taken back. It reports false where ctx or that of Ironic ended before. A request
 // must not be slow for longer: Ironic waits for a BMC without limit, and has no look at the power of any other host meanwhile.
-func (f *hostFault) wait(ctx, i context.Context) bool {
+func (f *hostFault) wait(ctx, ofIronic context.Context) bool {
 	t := time.NewTimer(f.Delay)
 	defer t.Stop()
 	select {
@@ -120,7 +120,7 @@ func (f *hostFault) wait(ctx, i context.Context) bool {
 	case <-f.ended:
 	case <-ctx.Done():
 		return false
-	case <-i.Done():
+	case <-ofIronic.Done():
 		return false
 	}
 	return true
