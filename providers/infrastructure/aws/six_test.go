@@ -195,3 +195,51 @@ func TestIPv6OfSubnets(t *testing.T) {
 		})
 	}
 }
+
+// TestNodePorts: with ranges in Git node ports are open to these alone, also by IPv6; without any to everything.
+func TestNodePorts(t *testing.T) {
+	for from, want := range map[string]string{
+		"":                                "0.0.0.0/0 ::/0",
+		"[192.0.2.0/24]":                  "192.0.2.0/24",
+		"['2001:db8::/32']":               "2001:db8::/32",
+		"[192.0.2.0/24, '2001:db8::/32']": "192.0.2.0/24 2001:db8::/32",
+	} {
+		spec := sixSpec
+		if from != "" {
+			spec = strings.Replace(spec, "network: {", "network: {nodePortIngressRuleCidrBlocks: "+from+", ", 1)
+		}
+		inBubble(t, spec, machineSpec, func(w *world) {
+			w.settle()
+			var got []string
+			for r := range strings.Lines(w.rulesOf("node")) {
+				if rest, ok := strings.CutPrefix(r, "tcp 30000 32767 "); ok {
+					source, _, _ := strings.Cut(rest, " ")
+					got = append(got, source)
+				}
+			}
+			slices.Sort(got)
+			if s := strings.Join(got, " "); s != want {
+				w.Errorf("from %s: node ports are open to %s, want %s", from, s, want)
+			}
+		})
+	}
+}
+
+// TestFamilyOfTargets: Git says by which addresses load balancers lead to servers, and what is there keeps that.
+func TestFamilyOfTargets(t *testing.T) {
+	spec := strings.Replace(sixSpec, "healthCheckProtocol: HTTPS", "targetGroupIPType: ipv4, additionalListeners: [{port: 8132, targetGroupIPType: ipv6}]", 1)
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		for _, g := range w.cloud.Things(awstest.TargetGroups) {
+			if want := map[string]string{"6443": "ipv4", "8132": "ipv6"}[g.Attr["port"]]; g.Attr["family"] != want {
+				w.Errorf("at port %s it is %s, want %s", g.Attr["port"], g.Attr["family"], want)
+			}
+		}
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(spec, "targetGroupIPType: ipv4", "targetGroupIPType: ipv6", 1))
+		if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "stays ipv4 (put it back") || strings.Contains(fmt.Sprint(got.Drift), "stays ipv6") {
+			w.Errorf("another family: ready %t, %q, drift %q", got.Ready, got.Message, got.Drift)
+		}
+	})
+}
