@@ -496,3 +496,20 @@ func TestAdoptSweep(t *testing.T) {
 		}
 	})
 }
+
+// TestNodePortsOfAdopted: node ports that Cluster API's provider opened to IPv6 are closed once Git names a range of it.
+func TestNodePortsOfAdopted(t *testing.T) {
+	adopts(t, awstest.CAPA{Six: true, NodePorts: "192.0.2.0/24"}, "", func(w *adopting) {
+		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		w.settle()
+		before := w.rulesOf("node")
+		w.cluster.Infrastructure.Spec = []byte(strings.Replace(string(w.cluster.Infrastructure.Spec), `["192.0.2.0/24"]`, `["192.0.2.0/24","2001:db8::/32"]`, 1))
+		w.settle()
+		if after := w.rulesOf("node"); !strings.Contains(before, "32767 ::/0") || strings.Contains(after, "::/0") || !strings.Contains(after, "32767 2001:db8::/32") {
+			w.Errorf("before %s, after %s", before, after)
+		}
+	})
+}

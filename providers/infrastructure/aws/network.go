@@ -59,12 +59,19 @@ func (v *view) elsewhere() string {
 	return ""
 }
 
-// seenNetwork is what is there, where Git says something else that cannot be.
+// seenNetwork is what is there, where Git says something else that cannot be. Security groups go on letting in what comes from it.
 func (v *view) seenNetwork() network {
 	if len(v.vpcs) == 0 {
 		return v.sorted(v.elsewhere(), nil)
 	}
-	return v.sorted(v.vpcs[0].ID, nil)
+	n := v.sorted(v.vpcs[0].ID, nil)
+	n.six = v.vpcs[0].Six.Range()
+	for _, g := range v.nats {
+		if g.State == "available" {
+			n.egress = append(n.egress, g.IP)
+		}
+	}
+	return n
 }
 
 // givenNetwork is a VPC that people gave the cluster. Nothing of it is changed.

@@ -243,3 +243,32 @@ func TestFamilyOfTargets(t *testing.T) {
 		}
 	})
 }
+
+// TestMistakenNetwork: a network in Git that cannot be changes no rule of the one that is there, by which machines reach the API server.
+func TestMistakenNetwork(t *testing.T) {
+	spec := strings.Replace(sixSpec, "nlb,", "nlb, ingressRules: [{description: office, protocol: tcp, fromPort: 6443, toPort: 6443, cidrBlocks: [192.0.2.0/24]}],", 1)
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		rules := func() string { return w.rulesOf("apiserver-lb") + w.rulesOf("node") + w.rulesOf("controlplane") }
+		before := rules()
+		for _, vpc := range []string{"cidrBlock: 10.9.0.0/16, ipv6", "id: vpc-0123456789, ipv6"} {
+			text := strings.Replace(spec, "ipv6", vpc, 1)
+			if strings.Contains(vpc, "id: vpc") {
+				text = strings.Replace(text, ", ipv6: {}", "", 1)
+			}
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", text)
+			for range 3 {
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the difference
+				time.Sleep(settle)
+			}
+			if after := rules(); after != before || !strings.Contains(before, "198.51.100.") {
+				w.Errorf("with %s the rules are\n%s, and were\n%s", vpc, after, before)
+			}
+			if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "make another cluster") {
+				w.Errorf("with %s: ready %t, %s, %q", vpc, got.Ready, got.Message, got.Drift)
+			}
+		}
+	})
+}
