@@ -80,14 +80,9 @@ func (m *managed) changeLogin(ctx context.Context, s *changes) error {
 	return nil
 }
 
-// dropLogin disassociates an identity provider, once EKS is not at work on it.
+// dropLogin disassociates an identity provider. The cluster takes no change while EKS is at work on one.
 func (m *managed) dropLogin(s *changes, is *cloud.IdentityProvider, why string) {
-	what := "disassociate identity provider " + is.Name + ", which " + why
-	if is.Status != cloud.Active {
-		s.addIdle(what+", once it is no longer "+is.Status, func(context.Context) error { return nil })
-		return
-	}
-	s.add(what, true, func(ctx context.Context) error { return m.place.DisassociateIdentityProvider(ctx, m.is.Name, is.Name) })
+	s.add("disassociate identity provider "+is.Name+", which "+why, true, func(ctx context.Context) error { return m.place.DisassociateIdentityProvider(ctx, m.is.Name, is.Name) })
 }
 
 // differsFrom returns the fields of an identity provider that differ from Git, sorted. What Git leaves out is what EKS fills in.

@@ -50,15 +50,17 @@ func TestLogin(t *testing.T) {
 		if p, _ = w.cloud.Thing(p.ID); p.Tags["team"] != "a" || w.made("AssociateIdentityProviderConfig") != 1 {
 			t.Errorf("it is %+v, associated %d times", p, w.made("AssociateIdentityProviderConfig"))
 		}
-		for _, change := range [][2]string{{"clientId: fairlead", "clientId: other"}, {"groups, ", "teams, groupsPrefix: g, usernameClaim: email, usernamePrefix: '-', "}, {"org: a", "org: b"}} {
-			w.change("{", "{"+strings.Replace(login, change[0], change[1], 1))
-			if s, _ := w.look(); !s.Ready || !strings.Contains(fmt.Sprint(s.Drift), "disassociate identity provider people, which differs in ") {
+		now := login
+		for _, change := range [][3]string{{"clientId: fairlead", "clientId: other", "clientId"}, {"groups, ", "teams, groupsPrefix: g, usernameClaim: email, usernamePrefix: '-', ", "groupsClaim, groupsPrefix, usernameClaim, usernamePrefix"}, {"org: a", "org: b", "requiredClaims"}} {
+			now = strings.Replace(now, change[0], change[1], 1)
+			w.change("{", "{"+now)
+			if s, _ := w.look(); !s.Ready || !strings.Contains(fmt.Sprint(s.Drift), "disassociate identity provider people, which differs in "+change[2]+": it is") {
 				t.Errorf("%q: %+v", change, s)
 			}
 			w.rest()
 			time.Sleep(time.Minute)
 		}
-		if w.logins() != "people fairlead ACTIVE" || w.made("DisassociateIdentityProviderConfig") != 3 {
+		if w.logins() != "people other ACTIVE" || w.made("DisassociateIdentityProviderConfig") != 3 {
 			t.Errorf("%s, disassociated %d times", w.logins(), w.made("DisassociateIdentityProviderConfig"))
 		}
 		w.change("{", "{")

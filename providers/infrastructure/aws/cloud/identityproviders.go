@@ -17,9 +17,8 @@ type IdentityProvider struct {
 	RequiredClaims Tags   `json:"requiredClaims,omitempty"`
 
 	// What EKS answers.
-	ARN    string `json:"identityProviderConfigArn,omitempty"`
-	Status string `json:"status,omitempty"`
-	Tags   Tags   `json:"tags,omitempty"`
+	ARN  string `json:"identityProviderConfigArn,omitempty"`
+	Tags Tags   `json:"tags,omitempty"`
 }
 
 // An identityProviderName names one in requests.
