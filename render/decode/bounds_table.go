@@ -1510,6 +1510,11 @@ func boundsTable() map[string]section {
 			"key":    {required: true},
 			"value":  {required: true},
 		},
+		"infrastructure/aws/api.OIDCIdentityProvider": {
+			"clientId":                   {required: true},
+			"identityProviderConfigName": {required: true},
+			"issuerUrl":                  {required: true},
+		},
 		"infrastructure/aws/api.PrivateDNSName": {
 			"hostnameType": {values: []string{"ip-name", "resource-name"}},
 		},

@@ -31,6 +31,7 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
 		"AWSManagedControlPlane spec.additionalTags":                                       "in place: tags are added and changed; others stay",
+		"AWSManagedControlPlane spec.oidcIdentityProviderConfig":                           "in place: EKS disassociates it, and associates it again",
 		"AWSManagedControlPlane spec.associateOIDCProvider":                                "in place: the OIDC provider is made, or deleted",
 		"AWSManagedControlPlane spec.addons":                                               own,
 		"AWSManagedControlPlane spec.addons.conflictResolution":                            "in place: with the next change of the addon",

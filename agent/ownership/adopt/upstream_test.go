@@ -46,7 +46,7 @@ func (u *upstream) createAll(manifests string) {
 			controlPlane = u.create(u.owned(u.asControlPlane(o), cluster))
 		case "MachineDeployment":
 			deployments = append(deployments, u.create(u.owned(u.asDeployment(o), cluster)))
-		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster":
+		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster", "AWSCluster":
 			set(o, u.at(), "spec", "controlPlaneEndpoint")
 			u.create(u.owned(o, cluster))
 		default:
@@ -65,7 +65,7 @@ func (u *upstream) createAll(manifests string) {
 // withoutNamespace reports whether o is of a kind without namespaces.
 func withoutNamespace(o *unstructured.Unstructured) bool {
 	switch o.GetKind() {
-	case "Namespace", "OpenStackClusterIdentity", "VSphereClusterIdentity", "VSphereFailureDomain", "VSphereDeploymentZone":
+	case "Namespace", "OpenStackClusterIdentity", "VSphereClusterIdentity", "VSphereFailureDomain", "VSphereDeploymentZone", "AWSClusterControllerIdentity":
 		return true
 	}
 	return false
@@ -231,6 +231,9 @@ func (u *upstream) createMachines(owner *unstructured.Unstructured, pool string)
 		}
 		if u.infra == "Metal3Machine" {
 			u.metal3Machine(made, m)
+		}
+		if u.infra == "AWSMachine" {
+			u.awsMachine(made, m)
 		}
 		if u.infra == "VSphereMachine" {
 			u.vSphereMachine(made, m)

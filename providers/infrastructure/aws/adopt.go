@@ -115,14 +115,12 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	return nil
 }
 
-// claimed returns all that has the tags of the cluster. Machines come last: until they are released, it can be done again.
+// claimed returns all that has the tags of the cluster. The VPC comes after what is found by way of it, and machines come last: until
+// they are released, it can be done again.
 func (v *view) claimed() []claim {
 	var out []claim
 	add := func(kind, id string, tags cloud.Tags) {
 		out = append(out, claim{what: kind + " " + id, id: id, has: tags})
-	}
-	for _, t := range v.vpcs {
-		add("VPC", t.ID, t.Tags)
 	}
 	for _, t := range v.subnets {
 		add("subnet", t.ID, t.Tags)
@@ -153,6 +151,9 @@ func (v *view) claimed() []claim {
 	}
 	for _, t := range v.targets {
 		out = append(out, claim{what: "target group " + t.Name, id: t.ID, balanced: true, has: t.Tags})
+	}
+	for _, t := range v.vpcs {
+		add("VPC", t.ID, t.Tags)
 	}
 	for _, t := range v.instances {
 		add("instance", t.ID, t.Tags)

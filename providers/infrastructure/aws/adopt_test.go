@@ -54,6 +54,12 @@ func adopts(t *testing.T, o awstest.CAPA, more string, f func(w *adopting)) {
 		if o.VPC != "" {
 			vpc = "vpc: {id: " + o.VPC + "}"
 		}
+		if o.Six {
+			vpc = strings.Replace(vpc, "vpc: {", "vpc: {ipv6: {cidrBlock: '2a05:d014:7:1200::/56', poolId: Amazon, egressOnlyInternetGatewayId: eigw-1}, ", 1)
+		}
+		if o.NodePorts != "" {
+			vpc += ", nodePortIngressRuleCidrBlocks: [" + o.NodePorts + "]"
+		}
 		w.cluster = newCluster(t, fmt.Sprintf("{region: eu-central-1, network: {%s}, controlPlaneEndpoint: {host: %s, port: 6443}, controlPlaneLoadBalancer: {loadBalancerType: %s, %s}%s}",
 			vpc, w.left.DNS, kind, lb, more), machineSpec)
 		for pool, ids := range map[fleet.PoolName][]string{"eu-1-cp": w.left.Servers, "eu-1-md-0": w.left.Workers} {
@@ -104,6 +110,9 @@ func TestAdopt(t *testing.T) {
 		"network load balancer, given VPC": {awstest.CAPA{VPC: "given", Rules: true}, ""},
 		"internal load balancer":           {awstest.CAPA{Inside: true, Rules: true}, ""},
 		"rules":                            {awstest.CAPA{Rules: true}, ""},
+		"IPv6, bastion":                    {awstest.CAPA{Six: true, Bastion: true}, ", bastion: {enabled: true}"},
+		"IPv6, internal, node ports":       {awstest.CAPA{Six: true, Inside: true, NodePorts: "192.0.2.0/24"}, ""},
+		"IPv6, rules":                      {awstest.CAPA{Six: true, Rules: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			adopts(t, tc.left, tc.more, func(w *adopting) {
@@ -385,6 +394,122 @@ func TestAdoptsNoOthers(t *testing.T) {
 		}
 		if n := strings.Count(strings.Join(got, "\n"), "subnet "); n != 6 {
 			w.Errorf("to be marked are %d subnets", n)
+		}
+	})
+}
+
+// TestAdoptedVPCIsNoGivenOne: what is missing of a VPC that was adopted is made again, and what needs it waits.
+func TestAdoptedVPCIsNoGivenOne(t *testing.T) {
+	adopts(t, awstest.CAPA{Bastion: true}, ", bastion: {enabled: true}", func(w *adopting) {
+		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		of := func(role string) (ids []string) {
+			for _, s := range w.cloud.Things(awstest.Subnets) {
+				if s.Attr["vpcId"] == w.left.VPC && s.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == role {
+					ids = append(ids, s.ID)
+				}
+			}
+			return ids
+		}
+		for _, id := range append(of("public"), of("private")[0]) {
+			w.cloud.Remove(id)
+		}
+		for _, b := range w.bastions() {
+			w.cloud.Remove(b.ID)
+		}
+		w.cluster.Infrastructure.Spec = []byte(strings.Replace(string(w.cluster.Infrastructure.Spec), `"region"`, `"secondaryControlPlaneLoadBalancer":{"name":"inside","loadBalancerType":"nlb","scheme":"internal"},"region"`, 1))
+		if got := w.observe(); strings.Contains(fmt.Sprint(got.Message, got.Drift), "has no public subnet") {
+			w.Errorf("it says %s, %q", got.Message, got.Drift)
+		}
+		w.settle()
+		for _, b := range w.cloud.Things(awstest.Balancers) {
+			if b.Attr["name"] == "inside" && len(b.Sets["subnets"]) != 3 || len(w.cloud.Things(awstest.Balancers)) != 4 {
+				w.Errorf("load balancer %s is in %q", b.Attr["name"], b.Sets["subnets"])
+			}
+		}
+		if len(w.bastions()) != 1 {
+			w.Errorf("%d bastions", len(w.bastions()))
+		}
+	})
+}
+
+// TestRangeOfAGivenVPC: the range of a given VPC in Git, which Cluster API writes there, wants no subnets of it.
+func TestRangeOfAGivenVPC(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		vpc, public, _ := w.cloud.AddVPC("10.7.0.0/16")
+		w.cloud.Remove(public[2])
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+", cidrBlock: 10.7.0.0/16}}, region", 1))
+		w.settle()
+		if b := w.cloud.Things(awstest.Balancers); len(b) != 1 || len(b[0].Sets["subnets"]) != 2 {
+			w.Errorf("load balancers %+v", b)
+		}
+	})
+}
+
+// TestAdoptSweep: a program that dies while it marks things, or gives them back, leaves what another one ends.
+func TestAdoptSweep(t *testing.T) {
+	adopts(t, awstest.CAPA{Six: true, Bastion: true}, ", bastion: {enabled: true}", func(w *adopting) {
+		before := w.contents()
+		all, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
+		if err != nil {
+			w.Fatal(err)
+		}
+		run := func(n int, cut awstest.Cut, f func() error) {
+			w.provider.Close()
+			client := w.cloud.Client()
+			client.DieAtChange(n, cut)
+			w.provider = newProvider(client)
+			if err := f(); err == nil {
+				w.Errorf("at call %d nothing went wrong", n)
+			}
+			w.provider.Close()
+			w.provider = newProvider(w.cloud.Client())
+			time.Sleep(settle)
+			if err := f(); err != nil {
+				w.Errorf("after call %d: %v", n, err)
+			}
+			time.Sleep(settle)
+		}
+		marks := func() (n int) {
+			for id := range before {
+				if x, _ := w.cloud.Thing(id); x.Tags["fairlead.dev/adopted"] != "" || x.Tags["fairlead.dev/fleet"] != "" {
+					n++
+				}
+			}
+			return n
+		}
+		adopt := func() error { return w.provider.Adopt(w.Context(), &w.cluster, w.machines) }
+		release := func() error { return w.provider.Release(w.Context(), &w.cluster, w.machines) }
+		for i := range all {
+			cut := []awstest.Cut{awstest.Before, awstest.After}[i%2]
+			if run(i+1, cut, adopt); marks() != len(all) {
+				w.Fatalf("after call %d %d of %d things are marked", i+1, marks(), len(all))
+			}
+			if run(i+1, cut, release); marks() != 0 {
+				w.Fatalf("after call %d %d things are marked still", i+1, marks())
+			}
+		}
+		if d := cmp.Diff(before, w.contents()); d != "" {
+			w.Errorf("more than tags of Fairlead changed: %s", d)
+		}
+	})
+}
+
+// TestNodePortsOfAdopted: node ports that Cluster API's provider opened to IPv6 are closed once Git names a range of it.
+func TestNodePortsOfAdopted(t *testing.T) {
+	adopts(t, awstest.CAPA{Six: true, NodePorts: "192.0.2.0/24"}, "", func(w *adopting) {
+		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		w.settle()
+		before := w.rulesOf("node")
+		w.cluster.Infrastructure.Spec = []byte(strings.Replace(string(w.cluster.Infrastructure.Spec), `["192.0.2.0/24"]`, `["192.0.2.0/24","2001:db8::/32"]`, 1))
+		w.settle()
+		if after := w.rulesOf("node"); !strings.Contains(before, "32767 ::/0") || strings.Contains(after, "::/0") || !strings.Contains(after, "32767 2001:db8::/32") {
+			w.Errorf("before %s, after %s", before, after)
 		}
 	})
 }

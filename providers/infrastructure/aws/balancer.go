@@ -252,7 +252,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 	}
 	r := cloud.BalancerRequest{
 		Name: name, Scheme: lb.Scheme, Subnets: subnets, Groups: append([]string{groups[api.APIServerRole]}, lb.AdditionalSecurityGroups...),
-		Dual: n.six != "" && lb.LoadBalancerType != api.Classic, Tags: v.shared(f.part, f.part, nil), Port: v.apiPort(),
+		Dual: lb.LoadBalancerType != api.Classic && v.haveSix(n, subnets), Tags: v.shared(f.part, f.part, nil), Port: v.apiPort(),
 	}
 	d.Add(steps.Step{What: "create load balancer " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
 		return v.ask(f.part, func() error {
@@ -269,6 +269,14 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 			return cloud.Named(err)
 		})
 	}})
+}
+
+// haveSix reports whether all subnets have IPv6, in a cluster that uses it.
+func (v *view) haveSix(n network, ids []string) bool {
+	return n.six != "" && !slices.ContainsFunc(ids, func(id string) bool {
+		s := v.s.Subnets.Get(id)
+		return s != nil && s.Six.Range() == "" // one that was just made has its range in the next look
+	})
 }
 
 // wantedBalancerZones are the zones that a load balancer is to be in, of a VPC that is made.
@@ -380,12 +388,12 @@ type lead struct {
 
 func (l lead) part(f front) string { return f.targets + strconv.FormatInt(l.port, 10) }
 
-// isSix reports whether what it leads to is reached by IPv6: as Git says, or if all machines have it.
-func (l lead) isSix(n network) bool {
+// isSix reports whether what a load balancer leads to is reached by IPv6: as Git says, or if it and all machines have it.
+func (l lead) isSix(n network, b *cloud.Balancer) bool {
 	if l.family != "" {
 		return l.family == api.SixFamily
 	}
-	return n.six != "" && !slices.ContainsFunc(n.private, func(s cloud.Subnet) bool { return s.Six.Range() == "" })
+	return n.six != "" && b.Dual && !slices.ContainsFunc(n.private, func(s cloud.Subnet) bool { return s.Six.Range() == "" })
 }
 
 // leads returns the listeners of a load balancer, the API server's first.
@@ -453,7 +461,7 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f fron
 				continue
 			}
 			d.Add(steps.Step{What: "create target group " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
-				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.isSix(n), l.health, v.shared(part, part, nil))
+				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.isSix(n, b), l.health, v.shared(part, part, nil))
 				if err == nil {
 					v.targets = append(v.targets, made)
 				}
@@ -461,7 +469,7 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f fron
 			}})
 			continue
 		}
-		if six := l.isSix(n); six != (t.Family == api.SixFamily) && l.family != "" {
+		if six := l.isSix(n, b); six != (t.Family == api.SixFamily) && l.family != "" {
 			d.CannotFollow("controlPlaneLoadBalancer.targetGroupIPType", "target group %s stays %s (put it back, or make another cluster)", t.Name, cmp.Or(t.Family, "ipv4"))
 		}
 		if h := l.health; t.Health() != h {

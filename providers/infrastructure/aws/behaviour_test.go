@@ -337,7 +337,7 @@ func TestLeftByServices(t *testing.T) {
 
 // TestInstancesOfOthers: instances of somebody else in the VPC of a cluster that is deleted keep their way to the internet.
 func TestInstancesOfOthers(t *testing.T) {
-	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+	inBubble(t, sixSpec, machineSpec, func(w *world) {
 		w.settle()
 		theirs := w.cloud.AddInterface(w.cloud.Things(awstest.VPCs)[0].ID, "of a bastion")
 		w.cloud.Edit(theirs, func(i *awstest.Thing) { i.Attr["instanceId"] = "i-theirs" })
@@ -352,6 +352,9 @@ func TestInstancesOfOthers(t *testing.T) {
 			if n.Attr["state"] != "available" {
 				t.Errorf("NAT gateway %s is %s", n.ID, n.Attr["state"])
 			}
+		}
+		if n := len(w.cloud.Things(awstest.Egresses)); n != 1 {
+			t.Errorf("%d egress-only internet gateways", n)
 		}
 		if got := w.observe(); !strings.Contains(got.Message, theirs+" (of instance i-theirs)") {
 			t.Errorf("told %q", got.Message)

@@ -172,7 +172,7 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if err != nil {
 		return nil, err
 	}
-	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool { return t.Family == api.SixFamily }) {
+	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && v.leadsBySix() {
 		return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to servers by IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
 	}
 	own := r.Tags(op)
@@ -272,7 +272,7 @@ func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Su
 	if len(spec.NetworkInterfaces) > 0 {
 		return givenInterfaces(spec, form)
 	}
-	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && !v.isGiven()
+	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && (!v.isGiven() || v.spec.Network.VPC.IPv6 != nil)
 	if !public && spec.NetworkInterfaceType == "" && !six && spec.AssignPrimaryIPv6 != api.Enabled {
 		return url.Values{"SubnetId": {s.ID}}
 	}

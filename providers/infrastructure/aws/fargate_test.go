@@ -182,6 +182,31 @@ func TestUnlistedFargate(t *testing.T) {
 	})
 }
 
+// TestFargateDenied: a right that is missing for Fargate profiles in Git is told, and holds up nothing else. What is wrong with a profile of
+// others is theirs.
+func TestFargateDenied(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.fargate(systemPods)
+		w.rest()
+		time.Sleep(time.Minute)
+		w.cloud.Edit(w.cloud.Things(awstest.FargateProfiles)[0].ID, func(p *awstest.Thing) {
+			p.Tags, p.Attr["issues"] = map[string]string{}, `[{"code": "AccessDenied", "message": "of others"}]`
+		})
+		w.fargate()
+		if s, _ := w.look(); !s.Ready || strings.Contains(s.Message, "of others") {
+			t.Errorf("%+v", s)
+		}
+		w.fargate(systemPods)
+		w.cloud.Deny("ListFargateProfiles", true)
+		w.change("{", "{additionalTags: {team: a}, ")
+		s, _ := w.look()
+		w.say(w.plane.Ensure(w.Context(), w.op(), &w.cluster))
+		if tags := w.cloud.Things(awstest.ManagedClusters)[0].Tags; !s.Ready || !strings.Contains(strings.Join(s.Drift, " "), "allow eks:ListFargateProfiles") || tags["team"] != "a" {
+			t.Errorf("%+v, tags %v", s, tags)
+		}
+	})
+}
+
 // TestFargateOfOrphans: a lost cluster of EKS goes after its Fargate profiles.
 func TestFargateOfOrphans(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {

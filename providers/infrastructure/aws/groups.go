@@ -286,10 +286,12 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 		add("tcp", ssh, ssh, "SSH", from...)
 	case api.NodeRole:
 		from := v.spec.Network.NodePortIngressRuleCIDRBlocks
-		for _, all := range n.all() { // of a family without ranges in Git
-			if !slices.ContainsFunc(from, func(r string) bool { return strings.Contains(r, ":") == strings.Contains(all, ":") }) {
-				from = append(slices.Clip(from), all)
-			}
+		isSix := func(r string) bool { return strings.Contains(r, ":") }
+		switch {
+		case len(from) == 0:
+			from = n.all()
+		case theirs && n.six != "" && !slices.ContainsFunc(from, isSix): // which has no ranges of IPv6 in Git
+			from = append(slices.Clip(from), everywhere6)
 		}
 		add("tcp", nodePortFirst, nodePortLast, "services of type NodePort", from...)
 		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
@@ -306,9 +308,12 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 
 // theirAPIRules adds what the group of the API server's load balancer lets in that Cluster API's provider made.
 func (v *view) theirAPIRules(n network, port int64, add func(protocol string, from, to int64, description string, sources ...string), extra func([]api.IngressRule)) {
-	own := ranges(n.egress)
+	own, all, vpc := ranges(n.egress), everywhere, n.cidr
+	if n.six != "" { // of which it lets in IPv6 alone
+		all, vpc = everywhere6, n.six
+	}
 	if v.spec.ControlPlaneLoadBalancer.Scheme == api.Internal {
-		own = []string{n.cidr, n.six}
+		own = []string{vpc}
 	}
 	named := false
 	for _, f := range v.fronts() {
@@ -316,7 +321,7 @@ func (v *view) theirAPIRules(n network, port int64, add func(protocol string, fr
 		extra(f.lb.IngressRules)
 	}
 	if !named || len(own) == 0 {
-		own = append(own, n.all()...)
+		own = append(own, all)
 	}
 	add("tcp", port, port, apiRule, own...)
 }

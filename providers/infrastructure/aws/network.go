@@ -59,12 +59,27 @@ func (v *view) elsewhere() string {
 	return ""
 }
 
-// seenNetwork is what is there, where Git says something else that cannot be.
+// seenNetwork is what is there, where Git says something else that cannot be. Security groups go on letting in what comes from it.
 func (v *view) seenNetwork() network {
-	if len(v.vpcs) == 0 {
-		return v.sorted(v.elsewhere(), nil)
+	id := v.elsewhere()
+	if len(v.vpcs) > 0 {
+		id = v.vpcs[0].ID
 	}
-	return v.sorted(v.vpcs[0].ID, nil)
+	n := v.sorted(id, nil)
+	if vpc := v.s.VPCs.Get(id); vpc != nil && (v.isOwn(id) || v.spec.Network.VPC.IPv6 != nil) {
+		n.six = vpc.Six.Range()
+	}
+	for _, g := range v.nats {
+		if g.State == "available" {
+			n.egress = append(n.egress, g.IP)
+		}
+	}
+	return n
+}
+
+// leadsBySix reports whether load balancers lead to servers by IPv6.
+func (v *view) leadsBySix() bool {
+	return slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool { return t.Family == api.SixFamily })
 }
 
 // givenNetwork is a VPC that people gave the cluster. Nothing of it is changed.
@@ -76,7 +91,7 @@ func (v *view) givenNetwork(d *steps.Decision, id string) network {
 	}
 	if was := v.elsewhere(); was != "" && was != id {
 		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
-		return v.sorted(was, nil)
+		return v.seenNetwork()
 	}
 	if api.IsTheirs(v.spec.Network.VPC) {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "by its tags in Git, Cluster API made %s, and it was not adopted (run fairlead adopt; or remove network.vpc.tags, and name its subnets by their ids)", id))
@@ -91,11 +106,27 @@ func (v *view) givenNetwork(d *steps.Decision, id string) network {
 		only = append(only, s.ID)
 	}
 	n := v.sorted(id, only)
-	n.cidr = vpc.CIDR
+	n.cidr, n.six = vpc.CIDR, v.givenSix(d, vpc)
 	if len(n.private) == 0 {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "%s has no subnets (make some, or leave network.vpc.id out)", id))
 	}
 	return n
+}
+
+// givenSix decides about the IPv6 of a given VPC, and returns the range that the cluster uses; empty: none.
+func (v *view) givenSix(d *steps.Decision, vpc *cloud.VPC) string {
+	is, want := vpc.Six.Range(), v.spec.Network.VPC.IPv6
+	switch {
+	case want == nil && v.leadsBySix():
+		d.CannotFollow("network.vpc.ipv6", "load balancers lead to servers by IPv6 (put it back, or make another cluster)")
+	case want == nil:
+		return ""
+	case is == "":
+		v.faultBefore(d, fleet.Errorf(fleet.Invalid, "find network.vpc.ipv6", "%s has no range of IPv6 (add one in AWS, with ranges of subnets and routes, or leave network.vpc.ipv6 out)", vpc.ID))
+	case want.CIDRBlock != "" && !vpc.Six.Has(want.CIDRBlock):
+		v.faultBefore(d, fleet.Errorf(fleet.Invalid, "find network.vpc.ipv6.cidrBlock", "%s has %s and not %s (leave it out)", vpc.ID, is, want.CIDRBlock))
+	}
+	return is
 }
 
 // sorted returns the network of a VPC, by its route tables: public is what has a route to an internet gateway.

@@ -301,6 +301,9 @@ func (m *managed) tags() cloud.Tags {
 	if m.want.AssociateOIDCProvider {
 		more[trustTag] = yes
 	}
+	if m.want.OIDCIdentityProviderConfig != nil {
+		more[loginTag] = yes
+	}
 	return m.shared("control-plane", "control-plane", more)
 }
 

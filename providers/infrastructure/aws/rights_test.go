@@ -132,8 +132,8 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 // managedRightsLife is the life of a cluster of EKS that makes each kind of request, without one permission; empty: with all.
 func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told string) {
 	const (
-		access = "associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
-		other  = "associateOIDCProvider: true, accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
+		access = login + "associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
+		other  = login + "associateOIDCProvider: true, accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
 		none   = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, "
 	)
 	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), groupSpec, func(w *managedWorld) {
@@ -343,7 +343,7 @@ func policy(rights []string) string {
 	change := statement{Sid: "Change", Resource: "*"}
 	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
 	trusts := statement{Sid: "OIDCProvidersOfEKS", Resource: "arn:*:iam::*:oidc-provider/oidc.eks.*"}
-	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*", "arn:*:eks:*:*:fargateprofile/*"}
+	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*", "arn:*:eks:*:*:fargateprofile/*", "arn:*:eks:*:*:identityproviderconfig/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
 	adopt := statement{Sid: "AdoptFromClusterAPI", Resource: "*", Action: []string{"ec2:CreateTags"}, Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/sigs.k8s.io/cluster-api-provider-aws/role": "false"}}}

@@ -195,3 +195,170 @@ func TestIPv6OfSubnets(t *testing.T) {
 		})
 	}
 }
+
+// TestLoadBalancerOfIPv4: a load balancer in a subnet without IPv6 has IPv4 alone, and leads by it.
+func TestLoadBalancerOfIPv4(t *testing.T) {
+	spec := strings.Replace(sixSpec, "{vpc: {ipv6: {}}}", "{vpc: {ipv6: {}}, subnets: [{id: a, cidrBlock: 10.0.0.0/24, availabilityZone: eu-central-1a, isPublic: true}, {id: b, cidrBlock: 10.0.1.0/24, availabilityZone: eu-central-1a, isIpv6: true}]}", 1)
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		if b, g := w.cloud.Things(awstest.Balancers)[0], w.cloud.Things(awstest.TargetGroups)[0]; b.Attr["family"] != "" || g.Attr["family"] != "ipv4" {
+			w.Errorf("the load balancer is %q and leads by %s", b.Attr["family"], g.Attr["family"])
+		}
+	})
+}
+
+// TestNodePorts: with ranges in Git node ports are open to these alone, also by IPv6; without any to everything.
+func TestNodePorts(t *testing.T) {
+	for from, want := range map[string]string{
+		"":                                "0.0.0.0/0 ::/0",
+		"[192.0.2.0/24]":                  "192.0.2.0/24",
+		"['2001:db8::/32']":               "2001:db8::/32",
+		"[192.0.2.0/24, '2001:db8::/32']": "192.0.2.0/24 2001:db8::/32",
+	} {
+		spec := sixSpec
+		if from != "" {
+			spec = strings.Replace(spec, "network: {", "network: {nodePortIngressRuleCidrBlocks: "+from+", ", 1)
+		}
+		inBubble(t, spec, machineSpec, func(w *world) {
+			w.settle()
+			var got []string
+			for r := range strings.Lines(w.rulesOf("node")) {
+				if rest, ok := strings.CutPrefix(r, "tcp 30000 32767 "); ok {
+					source, _, _ := strings.Cut(rest, " ")
+					got = append(got, source)
+				}
+			}
+			slices.Sort(got)
+			if s := strings.Join(got, " "); s != want {
+				w.Errorf("from %s: node ports are open to %s, want %s", from, s, want)
+			}
+		})
+	}
+}
+
+// TestFamilyOfTargets: Git says by which addresses load balancers lead to servers, and what is there keeps that.
+func TestFamilyOfTargets(t *testing.T) {
+	spec := strings.Replace(sixSpec, "healthCheckProtocol: HTTPS", "targetGroupIPType: ipv4, additionalListeners: [{port: 8132, targetGroupIPType: ipv6}]", 1)
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		for _, g := range w.cloud.Things(awstest.TargetGroups) {
+			if want := map[string]string{"6443": "ipv4", "8132": "ipv6"}[g.Attr["port"]]; g.Attr["family"] != want {
+				w.Errorf("at port %s it is %s, want %s", g.Attr["port"], g.Attr["family"], want)
+			}
+		}
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(spec, "targetGroupIPType: ipv4", "targetGroupIPType: ipv6", 1))
+		if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "stays ipv4 (put it back") || strings.Contains(fmt.Sprint(got.Drift), "stays ipv6") {
+			w.Errorf("another family: ready %t, %q, drift %q", got.Ready, got.Message, got.Drift)
+		}
+	})
+}
+
+// TestMistakenNetwork: a network in Git that cannot be changes no rule of the one that is there, by which machines reach the API server.
+func TestMistakenNetwork(t *testing.T) {
+	spec := strings.Replace(sixSpec, "nlb,", "nlb, targetGroupIPType: ipv4, ingressRules: [{description: office, protocol: tcp, fromPort: 6443, toPort: 6443, cidrBlocks: [192.0.2.0/24]}],", 1)
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		rules := func() string { return w.rulesOf("apiserver-lb") + w.rulesOf("node") + w.rulesOf("controlplane") }
+		before := rules()
+		for _, vpc := range []string{"cidrBlock: 10.9.0.0/16, ipv6", "id: vpc-0123456789, ipv6", "ipv6"} {
+			text := strings.Replace(spec, "ipv6", vpc, 1)
+			if vpc == "ipv6" { // as it was, and people took the tags
+				w.cloud.Edit(w.cloud.Things(awstest.VPCs)[0].ID, func(x *awstest.Thing) { clear(x.Tags) })
+				time.Sleep(settle)
+			}
+			if strings.Contains(vpc, "id: vpc") {
+				text = strings.Replace(text, ", ipv6: {}", "", 1)
+			}
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", text)
+			for range 3 {
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the difference
+				time.Sleep(settle)
+			}
+			if after := rules(); after != before || !strings.Contains(before, "198.51.100.") {
+				w.Errorf("with %s the rules are\n%s, and were\n%s", vpc, after, before)
+			}
+			if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "make another cluster") {
+				w.Errorf("with %s: ready %t, %s, %q", vpc, got.Ready, got.Message, got.Drift)
+			}
+		}
+	})
+}
+
+// inGivenSix runs f with a cluster in a given VPC, of which all subnets have IPv6 but those without.
+func inGivenSix(t *testing.T, spec string, without []string, f func(w *world, vpc string)) {
+	t.Helper()
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		vpc, public, private := w.cloud.AddVPC("10.7.0.0/16")
+		w.cloud.Edit(vpc, func(x *awstest.Thing) { x.Attr["six"] = "2001:db8:7:1200::/56" })
+		for i, id := range slices.Concat(public, private) {
+			x, _ := w.cloud.Thing(id)
+			if !slices.Contains(without, x.Attr["cidrBlock"]) {
+				w.cloud.Edit(id, func(x *awstest.Thing) { x.Attr["six"] = fmt.Sprintf("2001:db8:7:12%02x::/64", i) })
+			}
+		}
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+spec+"}}, region", 1))
+		f(w, vpc)
+	})
+}
+
+// TestIPv6OfAGivenVPC: a cluster uses the IPv6 of a given VPC if Git says so, as far as subnets have it, and changes nothing of the VPC.
+func TestIPv6OfAGivenVPC(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec             string
+		without          []string
+		balancer, family string
+		addresses        int
+	}{
+		"all":                      {", ipv6: {}", nil, "dualstack", "ipv6", 2},
+		"as Cluster API wrote it":  {", cidrBlock: 10.7.0.0/16, ipv6: {cidrBlock: '2001:db8:7:1200::/56', egressOnlyInternetGatewayId: eigw-1}", nil, "dualstack", "ipv6", 2},
+		"not in Git":               {"", nil, "", "ipv4", 1},
+		"not of the load balancer": {", ipv6: {}", []string{"10.7.1.0/24"}, "", "ipv4", 2},
+		"not of machines":          {", ipv6: {}", []string{"10.7.100.0/24", "10.7.101.0/24", "10.7.102.0/24"}, "dualstack", "ipv4", 1},
+	} {
+		inGivenSix(t, tc.spec, tc.without, func(w *world, vpc string) {
+			w.settle()
+			w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+			got := w.settle()
+			b, g := w.cloud.Things(awstest.Balancers)[0], w.cloud.Things(awstest.TargetGroups)[0]
+			if b.Attr["family"] != tc.balancer || g.Attr["family"] != tc.family || len(got.Machines[0].Addresses) != tc.addresses || len(g.Sets["targets"]) != 1 {
+				w.Errorf("%s: the load balancer is %q and leads by %s to %q with %q", name, b.Attr["family"], g.Attr["family"], g.Sets["targets"], got.Machines[0].Addresses)
+			}
+			if open := strings.Contains(w.rulesOf("apiserver-lb"), "::/0"); open != (tc.spec != "") {
+				w.Errorf("%s: the rules are %s", name, w.rulesOf("apiserver-lb"))
+			}
+			for _, call := range w.cloud.Calls() {
+				if slices.Contains([]string{"CreateEgressOnlyInternetGateway", "ModifySubnetAttribute", "CreateRoute", "CreateTags"}, call.Action) {
+					w.Errorf("%s: %s was called", name, call.Action)
+				}
+			}
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1))
+			if got := w.observe(); !got.Ready || strings.Contains(fmt.Sprint(got.Drift), "load balancers lead to servers by IPv6 (put it back") != (tc.family == "ipv6") {
+				w.Errorf("%s: without it in Git: %s, %q", name, got.Message, got.Drift)
+			}
+			if tc.spec != "" {
+				other, _, _ := w.cloud.AddVPC("10.8.0.0/16")
+				before := w.rulesOf("apiserver-lb")
+				w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+other+tc.spec+"}}, region", 1))
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the difference
+				if after := w.rulesOf("apiserver-lb"); after != before {
+					w.Errorf("%s: with another VPC in Git the rules are %s, and were %s", name, after, before)
+				}
+			}
+			w.dismantle("cp-0")
+		})
+	}
+	for spec, want := range map[string]string{", ipv6: {cidrBlock: '2001:db8:8::/56'}": "has 2001:db8:7:1200::/56 and not 2001:db8:8::/56 (leave it out)", ", ipv6: {}": "has no range of IPv6 (add one"} {
+		inGivenSix(t, spec, nil, func(w *world, vpc string) {
+			if strings.HasPrefix(want, "has no") {
+				w.cloud.Edit(vpc, func(x *awstest.Thing) { delete(x.Attr, "six") })
+			}
+			if got := w.observe(); got.Ready || !strings.Contains(got.Message, want) {
+				w.Errorf("ready %t, %q, want %q", got.Ready, got.Message, want)
+			}
+		})
+	}
+}

@@ -161,9 +161,30 @@ func TestOutageOfIAM(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		end()
+		end = w.cloud.Inject(awstest.Fault{Action: "GetOpenIDConnectProvider", Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable"})
+		w.start(w.cloud.Client()) // another one, which never saw it
+		if s, _ := w.look(); !s.Ready || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "look at OIDC provider") {
+			t.Errorf("%+v", s)
+		}
+		end()
 		w.cloud.Deny("GetOpenIDConnectProvider", true)
 		if s, _ := w.look(); !s.Ready || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "allow iam:GetOpenIDConnectProvider in the policy") {
 			t.Errorf("%+v", s)
+		}
+		w.quiet()
+	})
+}
+
+// TestClusterWithoutIssuer: a cluster that EKS could not create has no issuer, and can be deleted.
+func TestClusterWithoutIssuer(t *testing.T) {
+	inCluster(t, trustSpec, groupSpec, func(w *managedWorld) {
+		w.cluster.KeptPools = nil
+		w.rest()
+		w.cloud.Edit(w.cloud.Things(awstest.ManagedClusters)[0].ID, func(k *awstest.Thing) { k.Attr["status"] = "FAILED" })
+		w.cluster.Delete = true
+		w.rest()
+		if left := w.cloud.Things(awstest.ManagedClusters); len(left) > 0 {
+			t.Errorf("left: %+v", left)
 		}
 		w.quiet()
 	})

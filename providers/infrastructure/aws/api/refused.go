@@ -26,7 +26,7 @@ func limitedOfCluster(at string) map[string]string {
 		at + "secondaryControlPlaneLoadBalancer.loadBalancerType":                      "nlb, the default here",
 		at + "secondaryControlPlaneLoadBalancer.scheme":                                "internal, the default here",
 		at + "controlPlaneLoadBalancer.loadBalancerType":                               "nlb, classic and disabled: elb and alb take no TCP",
-		at + "network.vpc.ipv6":                                                        "of a VPC that is made: each subnet has both families. Machines and load balancers have addresses of both",
+		at + "network.vpc.ipv6":                                                        "beside IPv4. Each subnet of a VPC that is made has both; of a given VPC nothing is changed. Machines and load balancers have addresses of both, where their subnets have",
 		at + "network.subnets.isIpv6":                                                  "true only with network.vpc.ipv6, and beside a cidrBlock: subnets of IPv6 alone are not made",
 		at + "network.subnets.zoneType":                                                "availability-zone: local and wavelength zones are not supported",
 		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup":                          emptiedGroup,

@@ -12,16 +12,15 @@ const (
 // refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane, below at.
 func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		at + "bastion":                    noPlaneBastion,
-		at + "controlPlaneEndpoint":       "EKS gives the endpoint: leave it out",
-		at + "iamAuthenticatorConfig":     "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
-		at + "kubeProxy.disable":          addonsByGit,
-		at + "oidcIdentityProviderConfig": "identity providers of people are not associated yet: do it in AWS, or use accessEntries",
-		at + "roleAdditionalPolicies":     noRoles,
-		at + "rolePermissionsBoundary":    noRoles,
-		at + "secondaryCidrBlock":         "a VPC that is made has one range yet: leave it out, or give a VPC of your own by its id",
-		at + "vpcCni.disable":             addonsByGit,
-		at + "vpcCni.env":                 "the DaemonSet aws-node is not changed: apply it with a ClusterResourceSet or a HelmChartProxy",
+		at + "bastion":                 noPlaneBastion,
+		at + "controlPlaneEndpoint":    "EKS gives the endpoint: leave it out",
+		at + "iamAuthenticatorConfig":  "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
+		at + "kubeProxy.disable":       addonsByGit,
+		at + "roleAdditionalPolicies":  noRoles,
+		at + "rolePermissionsBoundary": noRoles,
+		at + "secondaryCidrBlock":      "a VPC that is made has one range yet: leave it out, or give a VPC of your own by its id",
+		at + "vpcCni.disable":          addonsByGit,
+		at + "vpcCni.env":              "the DaemonSet aws-node is not changed: apply it with a ClusterResourceSet or a HelmChartProxy",
 
 		at + "network.cni": groupsOfEKS,
 		at + "network.additionalControlPlaneIngressRules": groupsOfEKS,

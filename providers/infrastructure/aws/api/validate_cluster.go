@@ -224,13 +224,13 @@ const onlyWithIPv6 = "the VPC has no IPv6: add network.vpc.ipv6"
 // ipv6 checks where a VPC has its range of IPv6 from, and fills in how large it is.
 func (v *validator) ipv6(at *field.Path, n *VPC) {
 	x := n.IPv6
-	v.Forbidden(at, n.ID != "" && !IsTheirs(n), "is for a VPC that is made: leave it out, and the cluster uses the IPv4 of a given one")
+	v.Forbidden(at.Child("ipamPool"), n.ID != "" && !IsTheirs(n) && x.IPAMPool != nil, "is for a VPC that is made: a given one has its range")
 	if x.CIDRBlock != "" {
 		x.CIDRBlock = v.cidr(at.Child("cidrBlock"), x.CIDRBlock, false)
 		if !strings.Contains(x.CIDRBlock, ":") {
 			v.Invalid(at.Child("cidrBlock"), x.CIDRBlock, "must be a range of IPv6")
 		}
-		if !IsTheirs(n) { // or Cluster API's provider wrote it there
+		if n.ID == "" { // or Cluster API's provider wrote it there
 			v.Required(at.Child("poolId"), x.PoolID, "the pool of the account that has the range; without cidrBlock it is one of Amazon")
 			v.Forbidden(at.Child("ipamPool"), x.IPAMPool != nil, "cidrBlock is the range: leave one of both out")
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,6 +107,9 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	v.access(at, s)
 	v.endpointAccess(at.Child("endpointAccess"), s)
 	v.addons(at.Child("addons"), s)
+	if s.OIDCIdentityProviderConfig != nil {
+		v.identityProvider(at.Child("oidcIdentityProviderConfig"), s.OIDCIdentityProviderConfig)
+	}
 	v.image(at, s.ImageLookupFormat)
 	v.sshKeyName(at.Child("sshKeyName"), s.SSHKeyName)
 	if s.Logging == nil {
@@ -131,6 +135,27 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 		s.BootstrapSelfManagedAddons = ptr.To(true)
 	}
 	return out, v.Errors()
+}
+
+// identityProvider checks one of people.
+// Source: EKS API reference, OidcIdentityProviderConfigRequest.
+func (v *validator) identityProvider(at *field.Path, p *OIDCIdentityProvider) {
+	if below := at.Child("identityProviderConfigName"); v.Required(below, p.IdentityProviderConfigName, "the name of the identity provider in the cluster") && !managedName.MatchString(p.IdentityProviderConfigName) {
+		v.Invalid(below, p.IdentityProviderConfigName, "must be letters, digits, - and _, and begin with a letter or a digit")
+	}
+	v.Text(at.Child("identityProviderConfigName"), p.IdentityProviderConfigName, longestCluster)
+	v.Required(at.Child("clientId"), p.ClientID, "the client of the cluster at the identity provider: its tokens are for it")
+	if below := at.Child("issuerUrl"); v.Required(below, p.IssuerURL, "the URL of the issuer of tokens") {
+		if u, err := url.Parse(p.IssuerURL); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			v.Invalid(below, p.IssuerURL, "must be a URL such as https://login.example.com, without a query")
+		}
+	}
+	for claim, value := range p.RequiredClaims {
+		if claim == "" || len(claim) > 63 || value == "" || len(value) > 253 {
+			v.Invalid(at.Child("requiredClaims"), claim+": "+value, "must be a claim of at most 63 characters and a value of at most 253")
+		}
+	}
+	v.tags(at.Child("tags"), p.Tags)
 }
 
 // addons checks those that EKS is to keep.

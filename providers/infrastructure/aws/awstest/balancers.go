@@ -69,7 +69,7 @@ func shownBalancer(t *Thing) []node {
 	for _, g := range t.Sets["groups"] {
 		groups = append(groups, text("member", g))
 	}
-	return append(texts("LoadBalancerArn", t.ID, "LoadBalancerName", t.Attr["name"], "DNSName", t.Attr["dns"], "Scheme", t.Attr["scheme"], "Type", t.Attr["type"],
+	return append(texts("LoadBalancerArn", t.ID, "LoadBalancerName", t.Attr["name"], "DNSName", t.Attr["dns"], "Scheme", t.Attr["scheme"], "Type", t.Attr["type"], "IpAddressType", cmp.Or(t.Attr["family"], "ipv4"),
 		"VpcId", t.Attr["vpcId"], "CreatedTime", t.Made.UTC().Format(time.RFC3339)),
 		el("State", texts("Code", t.Attr["state"])...), items("AvailabilityZones", "member", zones...), node{name: "SecurityGroups", kids: groups})
 }
@@ -344,6 +344,9 @@ func (c *Cloud) createListener(r request) (any, error) {
 		return nil, bad("LoadBalancerNotFound", "'%s' not found", r.Get("LoadBalancerArn"))
 	case g == nil:
 		return nil, bad("TargetGroupNotFound", "'%s' not found", r.Get("DefaultActions.member.1.TargetGroupArn"))
+	}
+	if g.Attr["family"] == "ipv6" && b.Attr["family"] != "dualstack" {
+		return nil, bad("InvalidConfigurationRequest", "You cannot associate an IPv6 target group with a load balancer of IPv4")
 	}
 	for _, l := range c.all(Listeners) {
 		if l.Attr["balancer"] == b.ID && l.Attr["port"] == r.Get("Port") {

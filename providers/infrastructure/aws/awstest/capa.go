@@ -22,6 +22,9 @@ type CAPA struct {
 	Inside bool
 	// Rules has it let in 192.0.2.0/24, and with Inside the servers at port 6444.
 	Rules bool
+	// Six has its VPC have IPv6, too.
+	Six       bool
+	NodePorts string // from where its node ports are reached by IPv4; empty: from everywhere
 }
 
 // A LeftByCAPA is what there is of such a cluster.
@@ -52,6 +55,9 @@ func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
 		v := c.newVPC("10.0.0.0/16", nil)
 		v.Tags = map[string]string{"Name": o.Name + "-vpc", "sigs.k8s.io/cluster-api-provider-aws/cluster/" + o.Name: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "common"}
 		v.Made = v.Made.Add(-shownFor)
+		if o.Six {
+			v.Attr["six"] = "2a05:d014:7:1200::/56"
+		}
 		left.VPC, left.All = v.ID, append(left.All, v.ID)
 		private, public, nats = c.networkOfCAPA(o, left, add)
 	} else {
@@ -71,6 +77,9 @@ func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
 		x := c.add(Interfaces, map[string]string{"vpcId": left.VPC, "subnetId": subnet, "zone": s.Attr["zone"], "instanceId": i.ID}, maps.Clone(i.Tags))
 		x.Sets["groups"] = []string{groups[group], groups["lb"]}
 		i.Sets["groups"] = x.Sets["groups"]
+		if o.Six && role != "bastion" {
+			i.Attr["ipv6"], i.Attr["primaryIpv6"] = fmt.Sprintf("%s%x", strings.TrimSuffix(s.Attr["six"], "/64"), c.n), "true"
+		}
 		left.Zones[i.ID] = s.Attr["zone"]
 		return i
 	}
@@ -96,13 +105,22 @@ type adding = func(k Kind, role, name string, attr map[string]string) *Thing
 // networkOfCAPA adds subnets in each zone, each with a route table of its own.
 func (c *Cloud) networkOfCAPA(o CAPA, left *LeftByCAPA, add adding) (private, public, addresses []string) {
 	gateway := add(Gateways, "common", "igw", map[string]string{"vpcId": left.VPC})
+	egress := ""
+	if o.Six {
+		egress = add(Egresses, "common", "eigw", map[string]string{"vpcId": left.VPC}).ID
+	}
 	for i, zone := range c.o.Zones {
 		a := add(Addresses, "common", "eip-common", map[string]string{"publicIp": fmt.Sprintf("198.51.100.%d", 200+i)})
 		subnet := func(role, cidr string) *Thing {
 			s := add(Subnets, role, "subnet-"+role+"-"+zone, map[string]string{"vpcId": left.VPC, "zone": zone, "cidrBlock": cidr})
 			s.Tags["kubernetes.io/cluster/"+o.Name] = "owned"
-			left.Subnets = append(left.Subnets, fmt.Sprintf("{id: %s-subnet-%s-%s, resourceID: %s, availabilityZone: %s, cidrBlock: %s, isPublic: %t, zoneType: availability-zone, tags: {Name: a, sigs.k8s.io/cluster-api-provider-aws/role: %s}}",
-				o.Name, role, zone, s.ID, zone, cidr, role == "public", role))
+			six := ""
+			if o.Six {
+				s.Attr["six"], s.Attr["AssignIpv6AddressOnCreation"] = fmt.Sprintf("2a05:d014:7:12%02x::/64", len(left.Subnets)+1), "true"
+				six = "isIpv6: true, ipv6CidrBlock: '" + s.Attr["six"] + "', "
+			}
+			left.Subnets = append(left.Subnets, fmt.Sprintf("{id: %s-subnet-%s-%s, resourceID: %s, availabilityZone: %s, cidrBlock: %s, isPublic: %t, %szoneType: availability-zone, tags: {Name: a, sigs.k8s.io/cluster-api-provider-aws/role: %s}}",
+				o.Name, role, zone, s.ID, zone, cidr, role == "public", six, role))
 			return s
 		}
 		p, q := subnet("public", fmt.Sprintf("10.0.%d.0/20", 16*i)), subnet("private", fmt.Sprintf("10.0.%d.0/18", 64*(i+1)))
@@ -112,6 +130,9 @@ func (c *Cloud) networkOfCAPA(o CAPA, left *LeftByCAPA, add adding) (private, pu
 		for j, s := range []*Thing{p, q} {
 			t := add(RouteTables, "common", "rt-"+zone, map[string]string{"vpcId": left.VPC})
 			t.Sets["routes"], t.Sets["associations"] = []string{"0.0.0.0/0 " + []string{gateway.ID, nat.ID}[j]}, []string{c.id("rtbassoc") + " " + s.ID}
+			if o.Six {
+				t.Sets["routes"] = append(t.Sets["routes"], "::/0 "+[]string{gateway.ID, egress}[j])
+			}
 		}
 		private, public, addresses = append(private, q.ID), append(public, p.ID), append(addresses, a.Attr["publicIp"])
 	}
@@ -135,19 +156,24 @@ func (c *Cloud) groupsOfCAPA(o CAPA, vpc string, nats []string, add adding) map[
 			g.Sets["rules"] = append(g.Sets["rules"], fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%s", protocol, from, to, s, description))
 		}
 	}
-	const all = "0.0.0.0/0"
+	all, apiRule, within := "0.0.0.0/0", "Kubernetes API", c.things[vpc].Attr["cidrBlock"]
+	if o.Six {
+		all, apiRule, within = "::/0", "Kubernetes API IPv6", c.things[vpc].Attr["six"]
+	}
 	for _, ip := range nats {
 		if !o.Inside {
 			allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", ip+"/32")
 		}
 	}
-	switch {
-	case o.Inside:
-		allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", c.things[vpc].Attr["cidrBlock"])
+	if o.Inside {
+		allow("apiserver-lb", "tcp", 6443, 6443, apiRule, within)
+		allow("lb", "tcp", 8443, 8443, "Allow NLB traffic to the control plane instances on port 8443.", "0.0.0.0/0")
+	}
+	if !o.Rules || !o.Inside && len(nats) == 0 {
+		allow("apiserver-lb", "tcp", 6443, 6443, apiRule, all)
+	}
+	if o.Inside && o.Rules {
 		allow("apiserver-lb", "tcp", 6444, 6444, "servers", ids["controlplane"])
-		allow("lb", "tcp", 8443, 8443, "Allow NLB traffic to the control plane instances on port 8443.", all)
-	case !o.Rules || len(nats) == 0:
-		allow("apiserver-lb", "tcp", 6443, 6443, "Kubernetes API", all)
 	}
 	if o.Rules {
 		allow("apiserver-lb", "tcp", 6443, 6443, "office", "192.0.2.0/24")
@@ -165,10 +191,13 @@ func (c *Cloud) groupsOfCAPA(o CAPA, vpc string, nats []string, add adding) map[
 	allow("controlplane", "tcp", 6443, 6443, "Kubernetes API", ids["apiserver-lb"], ids["controlplane"], ids["node"])
 	allow("controlplane", "tcp", 2379, 2379, "etcd", ids["controlplane"])
 	allow("controlplane", "tcp", 2380, 2380, "etcd peer", ids["controlplane"])
-	allow("node", "tcp", 30000, 32767, "Node Port Services", all)
+	allow("node", "tcp", 30000, 32767, "Node Port Services", cmp.Or(o.NodePorts, "0.0.0.0/0"))
+	if o.Six {
+		allow("node", "tcp", 30000, 32767, "Node Port Services IPv6", "::/0")
+	}
 	allow("node", "tcp", 10250, 10250, "Kubelet API", ids["controlplane"], ids["node"])
 	if o.Bastion {
-		allow("bastion", "tcp", 22, 22, "SSH", all)
+		allow("bastion", "tcp", 22, 22, "SSH", "0.0.0.0/0")
 	}
 	return ids
 }
@@ -193,6 +222,10 @@ func (c *Cloud) balancerOfCAPA(o CAPA, left *LeftByCAPA, public []string, groups
 		left.All = append(left.All, b.ID)
 		return
 	}
+	family := "ipv4"
+	if o.Six {
+		family, attr["family"] = "ipv6", "dualstack"
+	}
 	attr["type"], attr["state"], attr["load_balancing.cross_zone.enabled"] = "network", "active", "false"
 	b := c.addNamed(Balancers, c.arn("loadbalancer/net/"+left.Balancer+"/0000000000000001"), attr, tags())
 	b.Made = b.Made.Add(-shownFor)
@@ -203,7 +236,7 @@ func (c *Cloud) balancerOfCAPA(o CAPA, left *LeftByCAPA, public []string, groups
 		g := c.addNamed(TargetGroups, c.arn("targetgroup/"+name+"/0000000000000001"), map[string]string{
 			"name": name, "port": port, "protocol": "TCP", "vpcid": left.VPC, "HealthCheckProtocol": "TCP", "HealthCheckPort": port,
 			"HealthCheckIntervalSeconds": check[0], "HealthCheckTimeoutSeconds": check[1], "HealthyThresholdCount": check[2], "UnhealthyThresholdCount": check[3],
-			"preserve_client_ip.enabled": fmt.Sprint(o.Inside), "target_health_state.unhealthy.connection_termination.enabled": "false",
+			"family": family, "preserve_client_ip.enabled": fmt.Sprint(o.Inside), "target_health_state.unhealthy.connection_termination.enabled": "false",
 		}, tags())
 		g.Made = g.Made.Add(-shownFor)
 		g.Sets["targets"] = left.Servers

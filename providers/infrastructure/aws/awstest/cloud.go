@@ -44,6 +44,8 @@ const (
 	Addons          Kind = "addon"
 	Trusts          Kind = "oidc-provider"
 	FargateProfiles Kind = "fargateprofile"
+
+	IdentityProviders Kind = "identityproviderconfig"
 )
 
 // Options of a Cloud. Zero values mean the defaults.
@@ -264,7 +266,7 @@ func (c *Cloud) pass() {
 			case t.Attr["state"] == "pending" && now.Sub(t.Made) >= c.o.Delays.NAT:
 				t.Attr["state"] = "available"
 			}
-		case ManagedClusters, Nodegroups, Addons, FargateProfiles:
+		case ManagedClusters, Nodegroups, Addons, FargateProfiles, IdentityProviders:
 			c.passManaged(t, now)
 		case Balancers:
 			if t.Attr["state"] == "provisioning" && now.Sub(t.Made) >= c.o.Delays.Balancer {

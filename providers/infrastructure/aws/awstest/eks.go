@@ -53,38 +53,42 @@ func restAction(method, path string) (action string, in url.Values) {
 		shape = append(shape, p)
 	}
 	return map[string]string{
-		"GET clusters":                                         "ListClusters",
-		"POST clusters":                                        "CreateCluster",
-		"GET clusters *":                                       "DescribeCluster",
-		"DELETE clusters *":                                    "DeleteCluster",
-		"POST clusters * updates":                              "UpdateClusterVersion",
-		"POST clusters * update-config":                        "UpdateClusterConfig",
-		"POST clusters * encryption-config associate":          "AssociateEncryptionConfig",
-		"POST tags *":                                          "TagResource",
-		"GET clusters * access-entries":                        "ListAccessEntries",
-		"POST clusters * access-entries":                       "CreateAccessEntry",
-		"GET clusters * access-entries *":                      "DescribeAccessEntry",
-		"POST clusters * access-entries *":                     "UpdateAccessEntry",
-		"DELETE clusters * access-entries *":                   "DeleteAccessEntry",
-		"GET clusters * access-entries * access-policies":      "ListAssociatedAccessPolicies",
-		"POST clusters * access-entries * access-policies":     "AssociateAccessPolicy",
-		"DELETE clusters * access-entries * access-policies *": "DisassociateAccessPolicy",
-		"GET clusters * node-groups":                           "ListNodegroups",
-		"POST clusters * node-groups":                          "CreateNodegroup",
-		"GET clusters * node-groups *":                         "DescribeNodegroup",
-		"DELETE clusters * node-groups *":                      "DeleteNodegroup",
-		"POST clusters * node-groups * update-config":          "UpdateNodegroupConfig",
-		"POST clusters * node-groups * update-version":         "UpdateNodegroupVersion",
-		"GET clusters * addons":                                "ListAddons",
-		"POST clusters * addons":                               "CreateAddon",
-		"GET clusters * addons *":                              "DescribeAddon",
-		"POST clusters * addons * update":                      "UpdateAddon",
-		"DELETE clusters * addons *":                           "DeleteAddon",
-		"GET clusters * fargate-profiles":                      "ListFargateProfiles",
-		"POST clusters * fargate-profiles":                     "CreateFargateProfile",
-		"GET clusters * fargate-profiles *":                    "DescribeFargateProfile",
-		"DELETE clusters * fargate-profiles *":                 "DeleteFargateProfile",
-		"GET addons supported-versions":                        "DescribeAddonVersions",
+		"GET clusters":                                           "ListClusters",
+		"POST clusters":                                          "CreateCluster",
+		"GET clusters *":                                         "DescribeCluster",
+		"DELETE clusters *":                                      "DeleteCluster",
+		"POST clusters * updates":                                "UpdateClusterVersion",
+		"POST clusters * update-config":                          "UpdateClusterConfig",
+		"POST clusters * encryption-config associate":            "AssociateEncryptionConfig",
+		"POST tags *":                                            "TagResource",
+		"GET clusters * access-entries":                          "ListAccessEntries",
+		"POST clusters * access-entries":                         "CreateAccessEntry",
+		"GET clusters * access-entries *":                        "DescribeAccessEntry",
+		"POST clusters * access-entries *":                       "UpdateAccessEntry",
+		"DELETE clusters * access-entries *":                     "DeleteAccessEntry",
+		"GET clusters * access-entries * access-policies":        "ListAssociatedAccessPolicies",
+		"POST clusters * access-entries * access-policies":       "AssociateAccessPolicy",
+		"DELETE clusters * access-entries * access-policies *":   "DisassociateAccessPolicy",
+		"GET clusters * node-groups":                             "ListNodegroups",
+		"POST clusters * node-groups":                            "CreateNodegroup",
+		"GET clusters * node-groups *":                           "DescribeNodegroup",
+		"DELETE clusters * node-groups *":                        "DeleteNodegroup",
+		"POST clusters * node-groups * update-config":            "UpdateNodegroupConfig",
+		"POST clusters * node-groups * update-version":           "UpdateNodegroupVersion",
+		"GET clusters * addons":                                  "ListAddons",
+		"POST clusters * addons":                                 "CreateAddon",
+		"GET clusters * addons *":                                "DescribeAddon",
+		"POST clusters * addons * update":                        "UpdateAddon",
+		"DELETE clusters * addons *":                             "DeleteAddon",
+		"GET clusters * fargate-profiles":                        "ListFargateProfiles",
+		"POST clusters * fargate-profiles":                       "CreateFargateProfile",
+		"GET clusters * fargate-profiles *":                      "DescribeFargateProfile",
+		"DELETE clusters * fargate-profiles *":                   "DeleteFargateProfile",
+		"GET clusters * identity-provider-configs":               "ListIdentityProviderConfigs",
+		"POST clusters * identity-provider-configs describe":     "DescribeIdentityProviderConfig",
+		"POST clusters * identity-provider-configs associate":    "AssociateIdentityProviderConfig",
+		"POST clusters * identity-provider-configs disassociate": "DisassociateIdentityProviderConfig",
+		"GET addons supported-versions":                          "DescribeAddonVersions",
 	}[strings.Join(shape, " ")], in
 }
 
@@ -122,6 +126,11 @@ func (c *Cloud) eks() map[string]action {
 		"CreateFargateProfile":         c.createProfile,
 		"DescribeFargateProfile":       c.describeProfile,
 		"DeleteFargateProfile":         c.deleteProfile,
+
+		"ListIdentityProviderConfigs":        c.listIdentityProviders,
+		"DescribeIdentityProviderConfig":     c.describeIdentityProvider,
+		"AssociateIdentityProviderConfig":    c.associateIdentityProvider,
+		"DisassociateIdentityProviderConfig": c.disassociateIdentityProvider,
 	}
 }
 
@@ -203,7 +212,7 @@ func (c *Cloud) passManaged(t *Thing, now time.Time) {
 // plugged into it.
 func (c *Cloud) goManaged(t *Thing) {
 	delete(c.things, t.ID)
-	if t.Kind == Addons || t.Kind == FargateProfiles {
+	if t.Kind == Addons || t.Kind == FargateProfiles || t.Kind == IdentityProviders {
 		return
 	}
 	if t.Kind == Nodegroups {

@@ -30,6 +30,9 @@ func (c *Cloud) iam() map[string]action {
 // trust returns one by its ARN. What is new is not found for a while, as IAM is copied to all regions.
 func (c *Cloud) trust(r request) (*Thing, error) {
 	arn := r.Get("OpenIDConnectProviderArn")
+	if strings.HasSuffix(arn, "/") {
+		return nil, bad("ValidationError", "Invalid ARN: %s", arn)
+	}
 	if t := c.get(Trusts, arn); t != nil && time.Since(t.Made) >= c.o.Delays.Lag {
 		return t, nil
 	}

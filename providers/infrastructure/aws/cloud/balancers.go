@@ -19,6 +19,7 @@ type Balancer struct {
 	Scheme  string
 	VPC     string
 	State   string // provisioning, active, active_impaired, failed
+	Dual    bool   // it has addresses of IPv6, too
 	Subnets []string
 	Groups  []string
 	Targets []string // of a classic one
@@ -105,6 +106,7 @@ func (c *Client) Balancers(ctx context.Context) ([]Balancer, error) {
 			Type   string `xml:"Type"`
 			VPC    string `xml:"VpcId"`
 			State  string `xml:"State>Code"`
+			Family string `xml:"IpAddressType"`
 			Zones  []struct {
 				Subnet string `xml:"SubnetId"`
 			} `xml:"AvailabilityZones>member"`
@@ -121,7 +123,7 @@ func (c *Client) Balancers(ctx context.Context) ([]Balancer, error) {
 	var out []Balancer
 	for _, p := range pages {
 		for _, b := range p.All {
-			x := Balancer{ID: b.ARN, Name: b.Name, DNS: b.DNS, Scheme: b.Scheme, VPC: b.VPC, State: b.State, Groups: b.Groups}
+			x := Balancer{ID: b.ARN, Name: b.Name, DNS: b.DNS, Scheme: b.Scheme, VPC: b.VPC, State: b.State, Dual: b.Family == "dualstack", Groups: b.Groups}
 			for _, z := range b.Zones {
 				x.Subnets = append(x.Subnets, z.Subnet)
 			}
@@ -278,7 +280,7 @@ func (c *Client) CreateBalancer(ctx context.Context, r BalancerRequest) (Balance
 		State string `xml:"CreateLoadBalancerResult>LoadBalancers>member>State>Code"`
 	}
 	err := c.query(ctx, balancing, "CreateLoadBalancer", elbTagged(form, r.Tags), &got)
-	return Balancer{ID: got.ARN, Name: r.Name, DNS: got.DNS, Scheme: r.Scheme, VPC: got.VPC, State: got.State, Subnets: r.Subnets, Groups: r.Groups, Tags: r.Tags}, err
+	return Balancer{ID: got.ARN, Name: r.Name, DNS: got.DNS, Scheme: r.Scheme, VPC: got.VPC, State: got.State, Dual: r.Dual, Subnets: r.Subnets, Groups: r.Groups, Tags: r.Tags}, err
 }
 
 // CreateClassic makes a classic load balancer, which leads from its port to targetPort, and from more to the same ones.

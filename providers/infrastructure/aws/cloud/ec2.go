@@ -41,6 +41,16 @@ func (r ranges6) Range() string {
 	return ""
 }
 
+// Has reports whether a range is one of them.
+func (r ranges6) Has(cidr string) bool {
+	for _, one := range r {
+		if one.CIDR == cidr && one.State == "associated" {
+			return true
+		}
+	}
+	return false
+}
+
 // Failure says why a range could not be added; empty: none failed.
 func (r ranges6) Failure() string {
 	for _, one := range r {

@@ -132,6 +132,37 @@ func TestRequestsToEKS(t *testing.T) {
 			},
 			func(ctx context.Context) error { return place.DeleteFargateProfile(ctx, *k, *g) },
 		},
+		"ListIdentityProviderConfigs": {
+			func(ctx context.Context) error {
+				return errOf(x.ListIdentityProviderConfigs(ctx, &eks.ListIdentityProviderConfigsInput{ClusterName: k, MaxResults: aws.Int32(100)}))
+			},
+			func(ctx context.Context) error { return errOf(place.IdentityProviders(ctx, *k)) },
+		},
+		"DescribeIdentityProviderConfig": {
+			func(ctx context.Context) error {
+				return errOf(x.DescribeIdentityProviderConfig(ctx, &eks.DescribeIdentityProviderConfigInput{ClusterName: k, IdentityProviderConfig: &types.IdentityProviderConfig{Name: g, Type: aws.String("oidc")}}))
+			},
+			func(ctx context.Context) error { return errOf(place.IdentityProvider(ctx, *k, *g)) },
+		},
+		"AssociateIdentityProviderConfig": {
+			func(ctx context.Context) error {
+				return errOf(x.AssociateIdentityProviderConfig(ctx, &eks.AssociateIdentityProviderConfigInput{ClusterName: k, Tags: tags, Oidc: &types.OidcIdentityProviderConfigRequest{
+					IdentityProviderConfigName: g, IssuerUrl: aws.String("https://a"), ClientId: aws.String("b"), UsernameClaim: aws.String("c"), UsernamePrefix: aws.String("d"),
+					GroupsClaim: aws.String("e"), GroupsPrefix: aws.String("f"), RequiredClaims: tags,
+				}}))
+			},
+			func(ctx context.Context) error {
+				return place.AssociateIdentityProvider(ctx, *k, cloud.IdentityProvider{
+					Name: *g, Issuer: "https://a", Client: "b", UsernameClaim: "c", UsernamePrefix: "d", GroupsClaim: "e", GroupsPrefix: "f", RequiredClaims: tags, Tags: tags,
+				})
+			},
+		},
+		"DisassociateIdentityProviderConfig": {
+			func(ctx context.Context) error {
+				return errOf(x.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{ClusterName: k, IdentityProviderConfig: &types.IdentityProviderConfig{Name: g, Type: aws.String("oidc")}}))
+			},
+			func(ctx context.Context) error { return place.DisassociateIdentityProvider(ctx, *k, *g) },
+		},
 		"DeleteCluster": {
 			func(ctx context.Context) error { return errOf(x.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: k})) },
 			func(ctx context.Context) error { return place.DeleteManagedCluster(ctx, *k) },
@@ -373,6 +404,17 @@ func TestAnswersOfEKS(t *testing.T) {
 	p := must[*eks.DescribeFargateProfileOutput](t)(x.DescribeFargateProfile(ctx, &eks.DescribeFargateProfileInput{ClusterName: name, FargateProfileName: name})).FargateProfile
 	if p.Status != types.FargateProfileStatusActive || len(p.Subnets) != 3 || len(p.Selectors) != 1 || *p.Selectors[0].Namespace != "a" || p.Tags["a"] != "1" {
 		t.Errorf("the Fargate profile is %+v", p)
+	}
+	must[*eks.AssociateIdentityProviderConfigOutput](t)(x.AssociateIdentityProviderConfig(ctx, &eks.AssociateIdentityProviderConfigInput{
+		ClusterName: name, Tags: map[string]string{"a": "1"}, Oidc: &types.OidcIdentityProviderConfigRequest{IdentityProviderConfigName: name, IssuerUrl: aws.String("https://a"), ClientId: name, RequiredClaims: map[string]string{"b": "2"}},
+	}))
+	one := types.IdentityProviderConfig{Name: name, Type: aws.String("oidc")}
+	if all := must[*eks.ListIdentityProviderConfigsOutput](t)(x.ListIdentityProviderConfigs(ctx, &eks.ListIdentityProviderConfigsInput{ClusterName: name})).IdentityProviderConfigs; len(all) != 1 || *all[0].Name != "a" || *all[0].Type != "oidc" {
+		t.Errorf("identity providers %+v", all)
+	}
+	o := must[*eks.DescribeIdentityProviderConfigOutput](t)(x.DescribeIdentityProviderConfig(ctx, &eks.DescribeIdentityProviderConfigInput{ClusterName: name, IdentityProviderConfig: &one})).IdentityProviderConfig.Oidc
+	if o.Status != types.ConfigStatusActive || *o.IssuerUrl != "https://a" || *o.ClientId != "a" || o.RequiredClaims["b"] != "2" || o.Tags["a"] != "1" {
+		t.Errorf("the identity provider is %+v", o)
 	}
 	_, err = x.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: name})
 	if got := code(err); got != "ResourceInUseException" {

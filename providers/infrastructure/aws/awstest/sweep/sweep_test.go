@@ -63,7 +63,7 @@ func inBubble(t *testing.T, f func(p *clusterLife)) {
 		c.AddVPC("10.9.0.0/16")
 		c.AddInstance("theirs")
 		before := c.Contents()
-		f(newLife(t, c, newCluster(t, `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 1h}, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2}}}`)))
+		f(newLife(t, c, newCluster(t, `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 1h}, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2, ipv6: {}}}}`)))
 		if after := c.Contents(); !slices.Equal(after, before) {
 			t.Errorf("contents are %q, want what others have, %q", after, before)
 		}
