@@ -709,6 +709,26 @@ func TestElsewhere(t *testing.T) {
 	})
 }
 
+// TestStoppedVM: a VM that ran, that people stopped, and for which there is no capacity when it is to start again is not
+// replaced at once as one that never ran: its disk has what it was.
+func TestStoppedVM(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		time.Sleep(time.Hour)
+		w.Edit(vmID(m.ProviderID), func(body map[string]any) {
+			p, _ := body["properties"].(map[string]any)
+			p["provisioningState"] = "Failed"
+			p["instanceView"] = map[string]any{"statuses": []any{
+				map[string]any{"code": "ProvisioningState/failed/AllocationFailed", "message": "Allocation failed."}, map[string]any{"code": "PowerState/deallocated"},
+			}}
+		})
+		time.Sleep(2 * tick)
+		if m := machineOf(w.observe(&w.c), "m-0"); m.State != fleet.MachineFailed || m.Elsewhere {
+			t.Errorf("it is %s, elsewhere %t, want it to stay", m.State, m.Elsewhere)
+		}
+	})
+}
+
 // TestNamesOfTags: Azure does not tell upper and lower case of names of tags apart.
 func TestNamesOfTags(t *testing.T) {
 	in(t, func(w *world) {
