@@ -37,6 +37,7 @@ type Provider struct {
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
 	names   driver.Memory[snapshot.Owner, string] // of clusters of AKS, as they were last seen or asked for
 	admins  driver.Memory[snapshot.Owner, admin]  // their credentials
+	asks    driver.Memory[ask, time.Time]         // what AKS took, and when that was first
 }
 
 var (
