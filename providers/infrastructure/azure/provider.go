@@ -107,7 +107,7 @@ func (p machines) Wrap(what string, err error) error { return arm.Wrap(what, err
 // Abilities returns what the provider can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{
-		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, PoolKeeper: p, Placer: p, Closer: p,
+		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, PoolKeeper: p, Placer: p, Adopter: p, Closer: p,
 	}
 }
 

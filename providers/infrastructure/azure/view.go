@@ -39,6 +39,8 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
+	tables []arm.Resource[arm.State] // route tables that were adopted; of a cluster that goes
+
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
 
@@ -84,6 +86,11 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	if err := v.lookAtNames(ctx); err != nil {
 		return nil, err
+	}
+	if c.Delete && !api.IsManaged(c) {
+		if v.tables, err = v.routeTables(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if !c.ServedElsewhere() && !c.Delete {
 		if v.zones, err = v.zonesOf(ctx, c.ControlPlane); err != nil {
@@ -204,7 +211,7 @@ func (v *view) exists() bool {
 
 // parts returns the number of things of the cluster that are no VMs.
 func (v *view) parts() int {
-	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks)
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.tables)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.

@@ -281,6 +281,8 @@ const (
 func versionOf(id string) string {
 	lower := strings.ToLower(id)
 	switch {
+	case strings.HasSuffix(lower, "/microsoft.resources/tags/default"):
+		return groupVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
 		return diskVersion
 	case strings.Contains(lower, "/microsoft.compute/skus"):
@@ -315,6 +317,8 @@ const (
 	NATs      = "Microsoft.Network/natGateways"
 	Balancers = "Microsoft.Network/loadBalancers"
 	Zones     = "Microsoft.Network/privateDnsZones"
+
+	RouteTables = "Microsoft.Network/routeTables"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

@@ -198,7 +198,7 @@ func (c *Cloud) partOf(lower string) *resource {
 func (c *Cloud) inUse(r *resource) (why, code string) {
 	at := strings.ToLower(r.id)
 	codes := map[string]string{
-		"networksecuritygroups": "InUseNetworkSecurityGroupCannotBeDeleted", "natgateways": "NatGatewayInUseBySubnetCannotBeDeleted",
+		"networksecuritygroups": "InUseNetworkSecurityGroupCannotBeDeleted", "routetables": "InUseRouteTableCannotBeDeleted", "natgateways": "NatGatewayInUseBySubnetCannotBeDeleted",
 		"publicipaddresses": "PublicIPAddressCannotBeDeleted", "subnets": "InUseSubnetCannotBeDeleted", "virtualnetworks": "InUseSubnetCannotBeDeleted",
 		"networkinterfaces": "NicInUse", "disks": "OperationNotAllowed", "privatednszones": "CannotDeleteResource",
 	}
