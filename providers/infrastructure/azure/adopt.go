@@ -85,7 +85,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err != nil {
 		return arm.WrapLook(op, err)
 	}
-	if v.tables, err = v.routeTables(ctx); err != nil {
+	if err := v.lookAtRest(ctx); err != nil {
 		return arm.WrapLook(op, err)
 	}
 	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return strings.ToLower(string(id)) }); err != nil {
@@ -129,6 +129,7 @@ func (v *view) adopted() []adoption {
 	out = append(out, tagged(v.ips, arm.PublicIPs)...)
 	out = append(out, tagged(v.lbs, arm.Balancers)...)
 	out = append(out, tagged(v.dns, arm.Zones)...)
+	out = append(out, tagged(v.sets, arm.Sets)...)
 	out = append(out, tagged(v.nics, arm.NICs)...)
 	out = append(out, tagged(v.disks, arm.Disks)...)
 	for _, m := range v.vms {
@@ -165,9 +166,11 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 		return nil, nil, fleet.Errorf(fleet.NotFound, op, "there is no resource group %s (name that of Cluster API in resourceGroup)", v.place.group)
 	}
 	f := &finder{view: v, op: op}
-	tables, err := arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(arm.RouteTables))
-	if err != nil && !arm.IsMissing(err) {
-		return nil, nil, err
+	var tables, sets []arm.Resource[arm.State]
+	for kind, out := range map[string]*[]arm.Resource[arm.State]{arm.RouteTables: &tables, arm.Sets: &sets} {
+		if *out, err = arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind)); err != nil && !arm.IsMissing(err) {
+			return nil, nil, err
+		}
 	}
 	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
 		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
@@ -177,6 +180,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 			return nil, nil, err
 		}
 	}
+	f.setsOf(sets)
 	for i := range f.all {
 		x := &f.all[i]
 		has := tagsFrom(x.has)
@@ -308,6 +312,17 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 	return nil
 }
 
+// setsOf finds the availability sets of pools.
+func (f *finder) setsOf(all []arm.Resource[arm.State]) {
+	for _, p := range f.c.Pools() {
+		name := f.setName(p)
+		i := slices.IndexFunc(all, func(r arm.Resource[arm.State]) bool { return strings.EqualFold(r.Name, name) })
+		if i >= 0 && (f.theirs(all[i].Tags) || f.c.Owns(tagsFrom(all[i].Tags))) {
+			f.add("availability set "+name, all[i].ID, setPart+string(p.Name), all[i].Tags)
+		}
+	}
+}
+
 func (f *finder) has(what string) bool {
 	return slices.ContainsFunc(f.all, func(x adoption) bool { return x.what == what })
 }
@@ -338,13 +353,4 @@ func (f *finder) endpoint() error {
 		return fleet.Errorf(fleet.Invalid, f.op, "public address %s is called %s, and Git calls it %s.* (set %s.frontendIPs.publicIP.dnsName to %s)", ip.Name, ip.Properties.DNS.FQDN, f.label(), field, ip.Properties.DNS.FQDN)
 	}
 	return nil
-}
-
-// routeTables returns those that were adopted: Fairlead makes none.
-func (v *view) routeTables(ctx context.Context) ([]arm.Resource[arm.State], error) {
-	all, err := arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(arm.RouteTables))
-	if err != nil && !arm.IsMissing(err) && !arm.IsUnused(err) { // most roles do not list them
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(t arm.Resource[arm.State]) bool { return !v.c.Owns(tagsFrom(t.Tags)) }), nil
 }

@@ -95,6 +95,7 @@ func TestAdopt(t *testing.T) {
 		"internal":          {azuretest.CAPZ{Internal: true}, ""},
 		"a given VNet":      {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
 		"a group of people": {azuretest.CAPZ{GroupOfPeople: true}, ""},
+		"availability sets": {azuretest.CAPZ{Sets: true}, ""},
 		"rules in Git":      {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,6 +70,13 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
+	if zones[0] == "" && inSet(spec) {
+		set, err := v.availabilitySet(ctx, r)
+		if err != nil {
+			return err
+		}
+		propertiesIn(body)["availabilitySet"] = arm.Ref{ID: set}
+	}
 	defer v.place.lists.Changed(v.owner.Part(r.Name))
 	return v.run(ctx, spec, r, body, zones)
 }

@@ -82,6 +82,7 @@ func (v *view) decideDeletion() *steps.Decision {
 	}
 	d.Waits = append(d.Waits, kept...)
 	goes(v, d, v.lbs, arm.Balancers, false)
+	goes(v, d, v.sets, arm.Sets, len(v.vms) > 0)
 	for _, z := range v.dns {
 		for _, link := range slices.Sorted(maps.Keys(v.links)) {
 			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {

@@ -178,7 +178,7 @@ func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tag
 func kindName(kind string) string {
 	return map[string]string{
 		arm.VNets: "VNet", arm.NSGs: "network security group", arm.PublicIPs: "public address", arm.NATs: "NAT gateway",
-		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM", arm.RouteTables: "route table",
+		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM", arm.RouteTables: "route table", arm.Sets: "availability set",
 	}[kind]
 }
 

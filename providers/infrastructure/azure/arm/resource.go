@@ -257,6 +257,10 @@ type SKU struct {
 	Locations []struct {
 		Zones []string `json:"zones"`
 	} `json:"locationInfo"`
+	Capabilities []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"capabilities"`
 	Restrictions []struct {
 		Type string `json:"type"` // Location, Zone
 		Info struct {
@@ -319,6 +323,7 @@ const (
 	Zones     = "Microsoft.Network/privateDnsZones"
 
 	RouteTables = "Microsoft.Network/routeTables"
+	Sets        = "Microsoft.Compute/availabilitySets"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

@@ -14,6 +14,7 @@ type CAPZ struct {
 	Internal         bool   // the load balancer
 	VNet             string // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
+	Sets             bool // machines are in availability sets, and not in zones
 }
 
 // LeftByCAPZ is what there is of such a cluster.
@@ -116,12 +117,22 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			object{"name": "pipConfig", "properties": object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}},
 		}}})
 		disk := put(diskID(id, name+"_OSDisk"), cluster, object{"managedBy": id, "properties": object{"diskState": "Attached", "owner": ref(id), "creationData": object{"createOption": "FromImage"}}})
-		return put(id, cluster, object{"zones": []any{"1"}, "properties": object{
+		vm := object{"properties": object{
 			"vmId": name, "timeCreated": time.Now().UTC().Format(time.RFC3339Nano), "hardwareProfile": object{"vmSize": "Standard_D4s_v5"},
 			"storageProfile": object{"osDisk": object{"name": name + "_OSDisk", "deleteOption": "Delete", "managedDisk": ref(disk)}, "dataDisks": []any{}},
 			"networkProfile": object{"networkInterfaces": []any{object{"id": nic, "properties": object{"primary": true, "deleteOption": "Delete"}}}},
 			"instanceView":   object{"statuses": []any{object{"code": powerRunning}}},
-		}})
+		}}
+		if vm["zones"] = []any{"1"}; o.Sets {
+			pool := map[string]string{"control-plane": "control-plane", "node": o.Name + "-md-0"}[role]
+			set := group + "/providers/Microsoft.Compute/availabilitySets/" + o.Name + "_" + pool + "-as"
+			if _, there := c.Resource(set); !there {
+				put(set, cluster, object{"sku": object{"name": "Aligned"}})
+			}
+			delete(vm, "zones")
+			properties(vm)["availabilitySet"] = ref(set)
+		}
+		return put(id, cluster, vm)
 	}
 	for i := range o.Servers {
 		out.Servers = append(out.Servers, machine(fmt.Sprintf("%s-control-plane-%d", o.Name, i), "control-plane"))

@@ -355,7 +355,9 @@ func (c *Cloud) remove(w http.ResponseWriter, q *http.Request, r *resource) {
 	c.accept(w, http.StatusAccepted, r)
 }
 
-func kindIsCompute(kind string) bool { return kind == "virtualmachines" || kind == "disks" }
+func kindIsCompute(kind string) bool {
+	return kind == "virtualmachines" || kind == "disks" || kind == "availabilitysets"
+}
 
 // gone takes a resource away with what is below it.
 func (c *Cloud) gone(r *resource) {
