@@ -63,6 +63,11 @@ small-md-0: 1 v1.34.1, Standard_D4s_v5, 0 data disks
 nodes: 2 v1.34.1, User, Standard_D4s_v5
 system: 1 v1.34.1, System, Standard_D4s_v5
 `,
+		"prod/classed": `AKS classed v1.34.1 in group classed of westeurope, 1 companions
+batch: 3 v1.34.1, User, Standard_D8s_v5
+system: 1 v1.34.1, System, Standard_D4s_v5
+web: 2 v1.34.1, User, Standard_D4s_v5
+`,
 		"prod/ha": `group fleet-ha in westeurope, Public load balancer, 1 companions
 ha-cp: 3 v1.34.1, Standard_D4s_v5, 1 data disks
 ha-md-0: 3 v1.34.1, Standard_D4s_v5, 0 data disks

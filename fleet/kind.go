@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // A KindRole says what a kind is for.
@@ -39,6 +40,9 @@ type Kind struct {
 	// OwnMachines says of an InfrastructureMachinePool, or of a template of one, that Fairlead creates the machines of
 	// such a pool, as those of a MachineDeployment, each from the spec of the object. Otherwise the cloud keeps the pool.
 	OwnMachines bool
+	// Rollout returns how many machines of such a pool may be more and less than wanted while they are replaced, by what
+	// Normalise returned, and which are the first to go. Nil means one more, and any.
+	Rollout func(spec any) (clusterv1.MachineDeploymentRolloutStrategyRollingUpdate, clusterv1.MachineSetDeletionOrder)
 
 	// Distribution is the name of the distribution that a kind of one is of: a control
 	// plane and the bootstrap configurations of the workers beside it have the same.

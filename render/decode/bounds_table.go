@@ -1610,6 +1610,15 @@ func boundsTable() map[string]section {
 			"tenantID": {required: true},
 			"type":     {required: true, values: []string{"ServicePrincipal", "UserAssignedMSI", "ManualServicePrincipal", "ServicePrincipalCertificate", "WorkloadIdentity", "UserAssignedIdentityCredential"}},
 		},
+		"infrastructure/azure/api.AzureMachinePoolSpec": {
+			"identity": {values: []string{"None", "SystemAssigned", "UserAssigned"}},
+			"location": {required: true},
+			"template": {required: true},
+		},
+		"infrastructure/azure/api.AzureMachinePoolTemplate": {
+			"osDisk": {required: true},
+			"vmSize": {required: true},
+		},
 		"infrastructure/azure/api.AzureMachineSpec": {
 			"identity": {values: []string{"None", "SystemAssigned", "UserAssigned"}},
 			"osDisk":   {required: true},
@@ -1714,6 +1723,12 @@ func boundsTable() map[string]section {
 			"offer":     {required: true, least: 1},
 			"publisher": {required: true, least: 1},
 			"sku":       {required: true, least: 1},
+		},
+		"infrastructure/azure/api.PoolRollingUpdate": {
+			"deletePolicy": {values: []string{"Random", "Newest", "Oldest"}},
+		},
+		"infrastructure/azure/api.PoolStrategy": {
+			"type": {values: []string{"RollingUpdate"}},
 		},
 		"infrastructure/azure/api.PoolTaint": {
 			"effect": {required: true, values: []string{"NoSchedule", "NoExecute", "PreferNoSchedule"}},
@@ -2677,6 +2692,7 @@ func boundsTable() map[string]section {
 			"spec.networkSpec.subnets[].serviceEndpoints":            {keys: []string{"service"}},
 			"spec.networkSpec.vnet.name":                             {required: true},
 		},
+		"kinds.Object[infrastructure/azure/api.AzureMachinePoolSpec]":         {},
 		"kinds.Object[infrastructure/azure/api.AzureMachineSpec]":             {},
 		"kinds.Object[infrastructure/azure/api.AzureManagedClusterSpec]":      {},
 		"kinds.Object[infrastructure/azure/api.AzureManagedControlPlaneSpec]": {},

@@ -14,20 +14,23 @@ import (
 func (b *builder) machinePool(o *object, in *machinePool, c *fleet.Cluster) {
 	ref := &in.Spec.Template.Spec.InfrastructureRef
 	if t := b.set.get(ref.APIGroup, ref.Kind, o.namespace, ref.Name); t != nil && t.kind != nil && t.kind.ownMachines {
-		c.Workers = append(c.Workers, b.ownPool(o, in, c.Version()))
+		c.Workers = append(c.Workers, b.ownPool(o, in, c.Version(), t))
 		return
 	}
 	c.KeptPools = append(c.KeptPools, b.keptPool(o, in, c))
 }
 
-// ownPool returns the pool of a MachinePool whose machines Fairlead creates: that of a MachineDeployment with the same
-// template.
-func (b *builder) ownPool(o *object, in *machinePool, controlPlane string) fleet.Pool {
+// ownPool returns the pool of a MachinePool whose machines Fairlead creates, as infra says: that of a MachineDeployment with
+// the same template.
+func (b *builder) ownPool(o *object, in *machinePool, controlPlane string, infra *object) fleet.Pool {
 	m := &clusterv1.MachineDeployment{ObjectMeta: in.ObjectMeta, Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: in.Spec.ClusterName, Replicas: in.Spec.Replicas, Template: *in.Spec.Template.DeepCopy(),
 	}}
 	machine := &m.Spec.Template.Spec
 	machine.Version = cmp.Or(machine.Version, controlPlane)
+	if of, ok := infra.value.(*infrastructure); ok && of.kind.Rollout != nil {
+		m.Spec.Rollout.Strategy.RollingUpdate, m.Spec.Deletion.Order = of.kind.Rollout(of.value)
+	}
 	_ = defaultRollout(m) // there is nothing in it that could be wrong
 	defaultSelector(m)
 	m.Spec.Template.Labels[clusterv1.MachinePoolNameLabel] = o.name

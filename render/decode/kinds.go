@@ -328,7 +328,6 @@ func unsupported() map[string]string {
 		"ROSANetwork.infrastructure.cluster.x-k8s.io":                         rosa,
 		"ROSARoleConfig.infrastructure.cluster.x-k8s.io":                      rosa,
 		"ROSAControlPlane.controlplane.cluster.x-k8s.io":                      rosa,
-		"AzureMachinePool.infrastructure.cluster.x-k8s.io":                    azurePool,
 		"AzureMachinePoolMachine.infrastructure.cluster.x-k8s.io":             azurePool,
 		"AzureASOManagedCluster.infrastructure.cluster.x-k8s.io":              aso,
 		"AzureASOManagedClusterTemplate.infrastructure.cluster.x-k8s.io":      aso,
@@ -357,7 +356,7 @@ const eks = "it sets up Amazon Linux 2, of which EKS has no images from Kubernet
 // The ways out for what is not made of AKS, and for scale sets of Azure.
 const (
 	aso       = "no objects of Azure Service Operator are made: use an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools"
-	azurePool = "scale sets are not made: use a MachineDeployment, with failureDomain one for each zone"
+	azurePool = "controllers write it: Fairlead creates the machines of an AzureMachinePool itself, so remove it from the overlay"
 )
 
 // rosa is the way out for clusters of OpenShift on AWS.

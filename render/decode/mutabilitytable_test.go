@@ -80,6 +80,8 @@ func aksAnswers() map[string]string {
 		keeps = "refused: the agent pool keeps it, and the cluster reports it; use a pool with another name"
 	)
 	return map[string]string{
+		"AzureMachinePool spec.location":                                            "refused: no machine is created until it is that of the cluster",
+		"AzureMachinePool spec.strategy":                                            own,
 		"AzureManagedControlPlane metadata":                                         "nothing: no annotation of this kind does anything",
 		"AzureManagedControlPlane spec":                                             adds,
 		"AzureManagedControlPlane spec.additionalTags":                              "in place: tags are added and changed; others stay",

@@ -44,7 +44,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 			note("pool", "", err)
 			continue
 		}
-		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: c, Pool: pool})
+		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: c, Pool: pool, FailureDomain: pool.FailureDomain})
 		note("size", spec.VMSize+" in zones "+cmp.Or(strings.Join(zones, ", "), "none"), err)
 	}
 	return nil

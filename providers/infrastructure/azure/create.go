@@ -70,6 +70,13 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
+	if zones[0] == "" && inSet(spec) {
+		set, err := v.availabilitySet(ctx, r)
+		if err != nil {
+			return err
+		}
+		propertiesIn(body)["availabilitySet"] = arm.Ref{ID: set}
+	}
 	defer v.place.lists.Changed(v.owner.Part(r.Name))
 	return v.run(ctx, spec, r, body, zones)
 }
@@ -131,12 +138,23 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		return nil, fleet.Errorf(fleet.Exhausted, op, "the subscription may not use it in %s (request access to it in Azure, or name another in vmSize)", v.spec.Location)
 	}
 	zones := s.zones
-	chosen := r.Pool.Role == fleet.RoleControlPlane && spec.FailureDomain == "" // by Fairlead
+	if at := api.PoolLocation(r.Pool.Infrastructure); at != "" && at != v.spec.Location {
+		return nil, fleet.Errorf(fleet.Invalid, op, "the AzureMachinePool is in %s and the cluster in %s (set location of the AzureMachinePool to that of the cluster)", at, v.spec.Location)
+	}
+	of := r.Pool.FailureDomains
+	for _, z := range of {
+		if !slices.Contains(zones, z) {
+			return nil, fleet.Errorf(fleet.Invalid, op, "%s has it in zones %s, and failureDomains of the MachinePool name zone %s (name another in vmSize or failureDomains)", v.spec.Location, cmp.Or(strings.Join(zones, ", "), "none"), z)
+		}
+	}
+	chosen := len(of) > 0 || r.Pool.Role == fleet.RoleControlPlane && spec.FailureDomain == "" // by Fairlead
 	if want := cmp.Or(r.FailureDomain, spec.FailureDomain); want != "" && !chosen {
 		if !slices.Contains(zones, want) {
 			return nil, fleet.Errorf(fleet.Invalid, op, "%s has it in zones %s, and the machine is to be in zone %s (name another in vmSize or failureDomain)", v.spec.Location, cmp.Or(strings.Join(zones, ", "), "none"), want)
 		}
 		zones = []string{want}
+	} else if len(of) > 0 {
+		zones = of
 	} else if len(v.spec.FailureDomains) > 0 {
 		zones = slices.DeleteFunc(slices.Clone(zones), func(z string) bool { _, ok := v.spec.FailureDomains[z]; return !ok })
 		if len(zones) == 0 {

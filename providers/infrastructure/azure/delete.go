@@ -82,6 +82,7 @@ func (v *view) decideDeletion() *steps.Decision {
 	}
 	d.Waits = append(d.Waits, kept...)
 	goes(v, d, v.lbs, arm.Balancers, false)
+	goes(v, d, v.sets, arm.Sets, len(v.vms) > 0)
 	for _, z := range v.dns {
 		for _, link := range slices.Sorted(maps.Keys(v.links)) {
 			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {
@@ -93,6 +94,7 @@ func (v *view) decideDeletion() *steps.Decision {
 	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0)
 	goes(v, d, v.nats, arm.NATs, len(v.vnets) > 0)
 	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
+	goes(v, d, v.tables, arm.RouteTables, len(v.vnets) > 0)
 	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs) > 0)
 	if v.ownGroup() && v.group.Properties.Provisioning == "Deleting" {
 		d.Wait("resource group " + v.place.group + " is being deleted")

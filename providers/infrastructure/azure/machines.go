@@ -30,6 +30,10 @@ const fullFor = 10 * time.Minute
 // room, is replaced once its health check gives it up, by default ten minutes after it was made.
 const doubtedFor = 3 * fullFor
 
+// bornFor is how long after its creation a VM without capacity is one that never ran. Azure reports the same of one that ran,
+// was stopped or resized by people, and found no room when it was to start again: there is something on it.
+const bornFor = doubtedFor
+
 // machineOf returns the machine that a VM is. View is how a VM is that failed.
 func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	out := fleet.MachineFromTags(tagsFrom(m.Tags))
@@ -62,7 +66,7 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 func (v *view) elsewhere(ctx context.Context, machines []fleet.Machine) {
 	for i := range machines {
 		m := &machines[i]
-		if m.State != fleet.MachineFailed || m.Damaged != "" || !arm.IsCapacityCode(codeOf(m.Message)) {
+		if m.State != fleet.MachineFailed || m.Damaged != "" || !arm.IsCapacityCode(codeOf(m.Message)) || time.Since(m.Created) > bornFor {
 			continue
 		}
 		pool, ok := v.c.Pool(m.Pool)

@@ -423,6 +423,80 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a policy has another value", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.change("{", "{additionalTags: {team: web}, oidcIssuerProfile: {enabled: true}, ")
+			w.pool("user").Infrastructure = object(t, "AzureManagedMachinePool", "user", strings.Replace(userSpec, "web", "db", 1))
+			policy := func() { // what AKS takes is changed back
+				w.edit("managedclusters", func(body, _ map[string]any) {
+					tags, _ := body["tags"].(map[string]any)
+					tags["team"] = "ops"
+				})
+				w.edit("agentpools", func(_, p map[string]any) {
+					if p["mode"] == "User" {
+						p["nodeLabels"] = map[string]any{"tier": "web"}
+					}
+				})
+			}
+			w.ResetCalls()
+			for range 60 {
+				policy()
+				w.step()
+				time.Sleep(30 * time.Second)
+			}
+			policy()
+			if plane, pool := len(w.puts("PUT managedclusters")), len(w.puts("PUT agentpools")); plane > 2 || pool > 2 {
+				t.Errorf("in an hour %d requests change the cluster, and %d its pool", plane, pool)
+			}
+			s, _ := w.look()
+			if p := w.seen("user"); !s.Ready || len(s.Drift) > 0 || !strings.Contains(s.Message, "changed it back: tag team (") || len(p.Drift) > 0 || !strings.Contains(p.Message, "changed it back: labels of its nodes differ (") {
+				t.Errorf("%+v, %+v", s, p)
+			}
+			if got := says(w.is("", "oidcIssuerProfile")); got != "map[enabled:true]" {
+				t.Errorf("what nothing changes back is %s", got)
+			}
+			before := len(w.puts("PUT managedclusters"))
+			time.Sleep(time.Hour)
+			for range 5 {
+				w.step()
+			}
+			if n := len(w.puts("PUT managedclusters")) - before; n != 1 {
+				t.Errorf("an hour later there are %d requests, want 1", n)
+			}
+			w.rest() // the policy is gone
+			if s, _ = w.look(); s.Message != "" || w.seen("user").Message != "" {
+				t.Errorf("%+v, %+v", s, w.seen("user"))
+			}
+			w.edit("managedclusters", func(body, _ map[string]any) { body["tags"].(map[string]any)["team"] = "me" })
+			w.step()
+			if n := len(w.puts("PUT managedclusters")) - before; n != 2 {
+				t.Errorf("what people change later waits: %d requests", n)
+			}
+		})
+	})
+	t.Run("a change that is not made yet", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.change("{", "{additionalTags: {team: web}, ")
+			before := func(state string) { // as it was before the change
+				w.edit("managedclusters", func(body, p map[string]any) {
+					delete(body["tags"].(map[string]any), "team")
+					p["provisioningState"] = state
+				})
+			}
+			for _, state := range []string{"Succeeded", "Failed"} {
+				w.step()
+				if state == "Failed" {
+					time.Sleep(2 * settle)
+				}
+				before(state)
+				if s, _ := w.look(); len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "team") {
+					t.Errorf("%s: %+v", state, s)
+				}
+			}
+		})
+	})
 	t.Run("another resource group", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.rest()

@@ -178,7 +178,7 @@ func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tag
 func kindName(kind string) string {
 	return map[string]string{
 		arm.VNets: "VNet", arm.NSGs: "network security group", arm.PublicIPs: "public address", arm.NATs: "NAT gateway",
-		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM",
+		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM", arm.RouteTables: "route table", arm.Sets: "availability set",
 	}[kind]
 }
 
@@ -445,7 +445,11 @@ func (v *view) securityGroup(d *steps.Decision, s *api.Subnet) *arm.Resource[arm
 	return g
 }
 
+// sameRule reports whether a rule that is there is one of Git. One of Cluster API that was adopted has a description of its own.
 func sameRule(a, b arm.Rule) bool {
+	if !strings.HasPrefix(a.Description, ourRule) {
+		a.Description = b.Description
+	}
 	for _, r := range []*arm.Rule{&a, &b} {
 		r.Protocol = strings.ToLower(r.Protocol)
 		for _, list := range []*[]string{&r.Sources, &r.SourcePorts, &r.DestinationPorts} {

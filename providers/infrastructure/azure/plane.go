@@ -101,6 +101,9 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		}
 		s.Drift = append(s.Drift, changes.what()...)
 		slices.Sort(s.Drift)
+		if text := overruledText(changes.overruled); text != "" {
+			s.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
+		}
 	}
 	if s.Endpoint, out.Secrets, err = m.access(ctx); err != nil {
 		if kind := fleet.KindOf(arm.WrapLook(op, err)); kind == fleet.Unavailable || kind == fleet.Unanswered {

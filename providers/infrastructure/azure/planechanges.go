@@ -30,6 +30,8 @@ type changes struct {
 	failed  bool     // the last change of it failed
 	from    string   // the version that it has
 	faults  []error  // what cannot be changed
+
+	overruled []string // what AKS took, and something else changed back
 }
 
 func (s *changes) never(field, format string, args ...any) {
@@ -75,6 +77,7 @@ func (m *managed) changes() *changes {
 		}
 	}
 	s.tags = lacking(m.is.Tags, m.tags())
+	m.leaveOverruled(s)
 	m.changeVersion(s)
 	return s
 }
@@ -230,7 +233,16 @@ func (m *managed) put(ctx context.Context, fields []difference, tags arm.Tags, v
 	readOnly(body, "id", "name", "type", "eTag", "systemData")
 	readOnly(p, "provisioningState", "powerState", "currentKubernetesVersion", "fqdn", "privateFQDN", "azurePortalFQDN", "maxAgentPools")
 	defer m.changed()
-	return m.place.Put(ctx, m.is.ID, body, arm.Unchanged(m.is.ETag))
+	if err := m.place.Put(ctx, m.is.ID, body, arm.Unchanged(m.is.ETag)); err != nil {
+		return err
+	}
+	for _, d := range fields {
+		m.p.asked(askOf(m.is.ID, d.String(), d.want))
+	}
+	for k, v := range tags {
+		m.p.asked(askOf(m.is.ID, "tag "+k, v))
+	}
+	return nil
 }
 
 // oneWayOut takes the addresses by which machines reached the internet out of a body in which Git names others: AKS takes one

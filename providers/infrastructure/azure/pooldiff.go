@@ -150,30 +150,35 @@ type poolDiff struct {
 	tags    arm.Tags // that it lacks
 	drift   []string // beside count, range and version
 	fixed   []string
+
+	values    map[string]any // what Git says, by what of drift differs
+	overruled []string       // what AKS took, and something else changed back
 }
 
 // compare says in what an agent pool that is there differs from Git.
 func (w *wantedPool) compare(is *agentPool) poolDiff {
 	var d poolDiff
 	p, raw := &is.is.Properties, propertiesIn(is.raw)
-	note := func(what string) { d.config, d.drift = true, append(d.drift, what) }
+	d.values = make(map[string]any)
+	note := func(what string, want any) { d.config, d.drift, d.values[what] = true, append(d.drift, what), want }
 	labels, _ := raw["nodeLabels"].(map[string]any)
 	if want := w.labels(labels); !maps.Equal(cmpMap(labels), want) {
-		note("labels of its nodes differ")
+		note("labels of its nodes differ", want)
 	}
 	taints := textsOf(raw["nodeTaints"])
-	if !slices.Equal(normalTaints(taints), normalTaints(w.taints(taints))) {
-		note("taints of its nodes differ")
+	if want := w.taints(taints); !slices.Equal(normalTaints(taints), normalTaints(want)) {
+		note("taints of its nodes differ", want)
 	}
 	if p.Mode != w.spec.Mode {
-		note(fmt.Sprintf("mode %s → %s", p.Mode, w.spec.Mode))
+		note(fmt.Sprintf("mode %s → %s", p.Mode, w.spec.Mode), w.spec.Mode)
 	}
 	if !same(raw["scaleDownMode"], w.spec.ScaleDownMode) && !(raw["scaleDownMode"] == nil && w.spec.ScaleDownMode == "Delete") {
-		note(fmt.Sprintf("scaleDownMode %v → %s", raw["scaleDownMode"], w.spec.ScaleDownMode))
+		note(fmt.Sprintf("scaleDownMode %v → %s", raw["scaleDownMode"], w.spec.ScaleDownMode), w.spec.ScaleDownMode)
 	}
 	if d.tags = lacking(p.Tags, w.tags("")); len(d.tags) > 0 {
-		note("tags differ: " + strings.Join(slices.Sorted(maps.Keys(d.tags)), ", "))
+		note("tags differ: "+strings.Join(slices.Sorted(maps.Keys(d.tags)), ", "), d.tags)
 	}
+	w.leaveOverruled(&d, is)
 	if r := w.pool.Range; r == nil {
 		d.number = p.AutoScaling || p.Count != w.pool.Count
 	} else {

@@ -119,6 +119,7 @@ func (m *managed) pools(ctx context.Context, all []agentPool) ([]fleet.KeptPoolS
 			if wanted, err := m.wantedPool(want); err == nil { // EnsurePool tells what is wrong with it
 				d := wanted.compare(g)
 				s.Drift, s.Fixed = d.drift, d.fixed
+				s.Message = strings.TrimPrefix(strings.TrimSuffix(s.Message+"; "+overruledText(d.overruled), "; "), "; ")
 			}
 		}
 		out = append(out, s)
@@ -291,6 +292,11 @@ func (m *managed) changePool(ctx context.Context, is *agentPool, want *wantedPoo
 		readOnly(body, "id", "name", "type")
 		err := m.place.Put(ctx, m.poolsID()+"/"+is.is.Name, body, arm.Unchanged(etag))
 		if err == nil {
+			if e.config {
+				for _, a := range want.asks(is, &d) {
+					m.p.asked(a)
+				}
+			}
 			return fleet.JoinErrors(refused...)
 		}
 		if refused = append(refused, err); !arm.IsPermanent(err) {

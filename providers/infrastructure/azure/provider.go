@@ -37,6 +37,7 @@ type Provider struct {
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
 	names   driver.Memory[snapshot.Owner, string] // of clusters of AKS, as they were last seen or asked for
 	admins  driver.Memory[snapshot.Owner, admin]  // their credentials
+	asks    driver.Memory[ask, time.Time]         // what AKS took, and when that was first
 }
 
 var (
@@ -106,7 +107,7 @@ func (p machines) Wrap(what string, err error) error { return arm.Wrap(what, err
 // Abilities returns what the provider can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{
-		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, PoolKeeper: p, Placer: p, Closer: p,
+		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, PoolKeeper: p, Placer: p, Adopter: p, Closer: p,
 	}
 }
 

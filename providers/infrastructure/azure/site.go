@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,8 +38,9 @@ type place struct {
 
 // A skuList has the sizes of a location. It is megabytes long, and changes seldom.
 type skuList struct {
-	at    time.Time
-	sizes map[string]size
+	at     time.Time
+	sizes  map[string]size
+	faults int // domains of an availability set; 0: it is not known
 }
 
 // lacks reports whether the subscription may not use a size.
@@ -240,26 +242,52 @@ func all[P any](ctx context.Context, at *place, kind string, out *snapshot.Set[a
 
 // sizeOf returns what a location has of a size; false: it has no such size.
 func (s *site) sizeOf(ctx context.Context, location, name string) (size, bool, error) {
+	known, err := s.skus(ctx, location, name)
+	if err != nil {
+		return size{}, false, err
+	}
+	out, ok := known.sizes[strings.ToLower(name)]
+	return out, ok, nil
+}
+
+// fewestFaultDomains is in how many fault domains every location has availability sets.
+const fewestFaultDomains = 2
+
+// faultDomains returns how many fault domains an availability set has in a location.
+func (s *site) faultDomains(ctx context.Context, location string) (int, error) {
+	known, err := s.skus(ctx, location, "")
+	if err != nil {
+		return 0, err
+	}
+	return max(known.faults, fewestFaultDomains), nil
+}
+
+// skus returns what a location has, read again if it lacks the size called name; empty: no size is needed.
+func (s *site) skus(ctx context.Context, location, name string) (*skuList, error) {
 	s.mu.Lock()
 	known := s.sizes[location]
 	s.mu.Unlock()
-	if known == nil || time.Since(known.at) > skusKept || time.Since(known.at) > skusMiss && known.lacks(name) {
+	if known == nil || time.Since(known.at) > skusKept || name != "" && time.Since(known.at) > skusMiss && known.lacks(name) {
 		list, err := arm.List[arm.SKU](ctx, s.Client, "/subscriptions/"+s.Subscription()+"/providers/Microsoft.Compute/skus", "$filter", "location eq '"+location+"'")
 		if err != nil {
-			return size{}, false, arm.WrapLook("list sizes of "+location, err)
+			return nil, arm.WrapLook("list sizes of "+location, err)
 		}
 		known = &skuList{at: time.Now(), sizes: make(map[string]size)}
 		for _, k := range list {
 			if k.Type == "virtualMachines" {
 				known.sizes[strings.ToLower(k.Name)] = sizeFrom(k)
 			}
+			for _, c := range k.Capabilities {
+				if n, err := strconv.Atoi(c.Value); err == nil && k.Type == "availabilitySets" && k.Name == "Aligned" && c.Name == "MaximumPlatformFaultDomainCount" {
+					known.faults = n
+				}
+			}
 		}
 		s.mu.Lock()
 		s.sizes[location] = known
 		s.mu.Unlock()
 	}
-	out, ok := known.sizes[strings.ToLower(name)]
-	return out, ok, nil
+	return known, nil
 }
 
 // sizeFrom returns the zones of a size, without those that are restricted.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/azure/azuretest"
 )
 
@@ -705,6 +706,100 @@ func TestElsewhere(t *testing.T) {
 		w.Fill(size, "1", "", false)
 		if m := fail(&w.c, "m-3"); m.Elsewhere {
 			t.Errorf("it failed with %s, which every zone may have", m.Message)
+		}
+	})
+}
+
+// TestStoppedVM: a VM that ran, that people stopped, and for which there is no capacity when it is to start again is not
+// replaced at once as one that never ran: its disk has what it was.
+func TestStoppedVM(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		time.Sleep(time.Hour)
+		w.Edit(vmID(m.ProviderID), func(body map[string]any) {
+			p, _ := body["properties"].(map[string]any)
+			p["provisioningState"] = "Failed"
+			p["instanceView"] = map[string]any{"statuses": []any{
+				map[string]any{"code": "ProvisioningState/failed/AllocationFailed", "message": "Allocation failed."}, map[string]any{"code": "PowerState/deallocated"},
+			}}
+		})
+		time.Sleep(2 * tick)
+		if m := machineOf(w.observe(&w.c), "m-0"); m.State != fleet.MachineFailed || m.Elsewhere {
+			t.Errorf("it is %s, elsewhere %t, want it to stay", m.State, m.Elsewhere)
+		}
+	})
+}
+
+// TestMachinePool: the machines of an AzureMachinePool are VMs of their own, in the zones that the MachinePool names. One
+// without capacity there is left out, and others are used. Their azure.json is called as the pool.
+func TestMachinePool(t *testing.T) {
+	in(t, func(w *world) {
+		p := &w.c.Workers[0]
+		p.Name, p.Kind, p.FailureDomains = "pool", fleet.MachinePoolKind, []string{"1", "2"}
+		p.Infrastructure = object(t, "AzureMachinePool", "pool", `{location: West Europe, additionalTags: {team: web}, strategy: {rollingUpdate: {maxSurge: 25%}}, template: {vmSize: `+size+`, osDisk: {diskSizeGB: 30}, dataDisks: [{nameSuffix: data, diskSizeGB: 8, lun: 1}]}}`)
+		create := func(name fleet.MachineName, zone string) error {
+			w.ready(&w.c)
+			r := request(&w.c, name)
+			r.FailureDomain = zone
+			return w.p.CreateMachine(w.Context(), "op-"+fleet.OperationID(name), r)
+		}
+		at := func(name fleet.MachineName) fleet.Machine {
+			return machineOf(w.until(&w.c, "there", func(i fleet.Infrastructure) bool {
+				s := machineOf(i, name).State
+				return s == fleet.MachineRunning || s == fleet.MachineFailed
+			}), name)
+		}
+		if err := create("m-0", "2"); err != nil {
+			t.Fatal(err)
+		}
+		m := at("m-0")
+		r, _ := w.Resource(vmID(m.ProviderID))
+		disks, _ := r.Body["properties"].(map[string]any)["storageProfile"].(map[string]any)["dataDisks"].([]any)
+		if m.FailureDomain != "2" || m.Pool != "pool" || r.Tags["team"] != "web" || len(disks) != 1 {
+			t.Errorf("%+v, tags %v, disks %v", m, r.Tags, disks)
+		}
+		secrets, err := w.p.AnswerSecrets(w.Context(), &w.c, *p)
+		if err != nil || secrets["pool-azure-json"]["worker-node-azure.json"].IsZero() {
+			t.Errorf("azure.json of the pool: %v, %v", secrets, err)
+		}
+		w.Fill(size, "2", "SkuNotAvailable", false)
+		if err := create("m-1", "2"); err != nil || at("m-1").FailureDomain != "1" {
+			t.Errorf("zone 2 has no capacity: %v, in zone %q, want 1", err, at("m-1").FailureDomain)
+		}
+		w.Fill(size, "1", "ZonalAllocationFailed", true)
+		time.Sleep(31 * time.Minute)
+		w.Fill(size, "2", "", false)
+		if err := create("m-2", "1"); err != nil || !at("m-2").Elsewhere {
+			t.Errorf("zone 1 fails later: %v, %+v", err, at("m-2"))
+		}
+		w.Fill(size, "2", "SkuNotAvailable", false)
+		wantKind(t, "neither of its zones has capacity", create("m-3", "1"), fleet.Exhausted)
+		if at("m-2").Elsewhere {
+			t.Error("zone 3 is not one of the pool")
+		}
+		p.FailureDomains = []string{"1", "9"}
+		err = create("m-4", "1")
+		if wantKind(t, "a zone that the size has not", err, fleet.Invalid); !strings.Contains(err.Error(), "name zone 9") {
+			t.Errorf("CreateMachine = %v", err)
+		}
+		p.Infrastructure = object(t, "AzureMachinePool", "pool", `{location: northeurope, template: {vmSize: `+size+`}}`)
+		err = create("m-5", "1")
+		if wantKind(t, "another location", err, fleet.Invalid); !strings.Contains(err.Error(), "is in northeurope") {
+			t.Errorf("CreateMachine = %v", err)
+		}
+	})
+}
+
+// TestCheckZone: check tells that a size is not offered in the zone of a pool.
+func TestCheckZone(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		w.c.Workers[0].FailureDomain = "9"
+		found, err := w.p.Check(w.Context(), []*fleet.Cluster{&w.c})
+		if err != nil || !slices.ContainsFunc(found, func(f providers.Finding) bool {
+			return f.Err != nil && strings.Contains(f.Err.Error(), "is to be in zone 9")
+		}) {
+			t.Errorf("%+v, %v", found, err)
 		}
 	})
 }

@@ -39,6 +39,8 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
+	tables, sets []arm.Resource[arm.State] // route tables that were adopted, and availability sets; of a cluster that goes
+
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
 
@@ -84,6 +86,11 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	if err := v.lookAtNames(ctx); err != nil {
 		return nil, err
+	}
+	if c.Delete && !api.IsManaged(c) {
+		if err := v.lookAtRest(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if !c.ServedElsewhere() && !c.Delete {
 		if v.zones, err = v.zonesOf(ctx, c.ControlPlane); err != nil {
@@ -181,6 +188,23 @@ func (v *view) lookAtNames(ctx context.Context) error {
 	return nil
 }
 
+// lookAtRest finds what nothing else needs than a deletion.
+func (v *view) lookAtRest(ctx context.Context) (err error) {
+	if v.tables, err = ownOf(ctx, v, arm.RouteTables); err == nil {
+		v.sets, err = ownOf(ctx, v, arm.Sets)
+	}
+	return err
+}
+
+// ownOf lists what is of the cluster of a kind that not every cluster has, so that its role may not list it.
+func ownOf(ctx context.Context, v *view, kind string) ([]arm.Resource[arm.State], error) {
+	all, err := arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind))
+	if err != nil && !arm.IsMissing(err) && !arm.IsUnused(err) {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(r arm.Resource[arm.State]) bool { return !v.c.Owns(tagsFrom(r.Tags)) }), nil
+}
+
 // zonesOf returns the zones of the size of a pool: of the cluster's only those that Git names, if any.
 func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
 	spec, err := api.ReadMachine(pool.Infrastructure)
@@ -204,7 +228,7 @@ func (v *view) exists() bool {
 
 // parts returns the number of things of the cluster that are no VMs.
 func (v *view) parts() int {
-	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks)
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.tables) + len(v.sets)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
@@ -131,7 +132,7 @@ func fieldsOfSchema(s schema, path string, out map[string]string) {
 // fieldsOfType adds those of a Go type.
 func fieldsOfType(t reflect.Type, path string, out map[string]string) {
 	switch t {
-	case reflect.TypeFor[any](), reflect.TypeFor[resource.Quantity]():
+	case reflect.TypeFor[any](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString]():
 		out[path] = "" // of several types
 		return
 	case reflect.TypeFor[metav1.Duration]():

@@ -19,6 +19,7 @@ const (
 	clusterKind  = "AzureCluster"
 	machineKind  = "AzureMachine"
 	templateKind = "AzureMachineTemplate"
+	poolKind     = "AzureMachinePool"
 
 	IdentityKind = "AzureClusterIdentity"
 
@@ -47,7 +48,10 @@ func Kinds() []fleet.Kind {
 	machines := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(checked, version))
 	machines.Refused, machines.Limited, machines.Unused = refusedOfMachine(below+"spec."), limitedOfMachine(below+"spec."), unusedOfMachine(below+"spec.")
 	machines.Refused[below+"metadata"] = noLabels
-	machine.Answers, machines.Answers = answers, answers
+	own := kind(fleet.InfrastructureMachinePool, poolKind, kinds.Objects(kinds.Checked((*validator).pool), version))
+	own.OwnMachines, own.Rollout, own.Hashed = true, rollout, hashedPool
+	own.Refused, own.Limited, own.Unused = refusedOfPool("spec."), limitedOfPool("spec."), unusedOfPool("spec.")
+	machine.Answers, machines.Answers, own.Answers = answers, answers, answers
 
 	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
 	identity.Limited, identity.Unused = limitedOfIdentity(), unusedOfIdentity()
@@ -61,7 +65,7 @@ func Kinds() []fleet.Kind {
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool("spec."), limitedOfManagedPool("spec."), unusedOfManagedPool("spec.")
 	pools := kind(fleet.InfrastructureMachinePoolTemplate, managedPoolKind+"Template", kinds.BareTemplates(managedPool, version))
 	pools.Refused, pools.Limited, pools.Unused = refusedOfManagedPool(below+"spec."), limitedOfManagedPool(below+"spec."), unusedOfManagedPool(below+"spec.")
-	return []fleet.Kind{cluster, clusters, machine, machines, managed, manageds, pool, pools, identity}
+	return []fleet.Kind{cluster, clusters, machine, machines, own, managed, manageds, pool, pools, identity}
 }
 
 // Distribution is the name of the distribution of machines that join a control plane of AKS.
@@ -148,11 +152,18 @@ func ReadCluster(o fleet.Object) (*AzureClusterSpec, error) {
 	return objects.Read[AzureClusterSpec](o, clusterKind)
 }
 
-// ReadMachine returns the spec of an AzureMachine, or of the machines of an AzureMachineTemplate, that was
-// normalised.
+// ReadMachine returns the spec of an AzureMachine, or of the machines of an AzureMachineTemplate or an AzureMachinePool, that
+// was normalised.
 func ReadMachine(o fleet.Object) (*AzureMachineSpec, error) {
-	if o.GVK.Kind == machineKind {
+	switch o.GVK.Kind {
+	case machineKind:
 		return objects.Read[AzureMachineSpec](o, machineKind)
+	case poolKind:
+		s, err := objects.Read[AzureMachinePoolSpec](o, poolKind)
+		if err != nil {
+			return nil, err
+		}
+		return s.machine(), nil
 	}
 	return objects.Read[AzureMachineSpec](o, templateKind)
 }

@@ -15,17 +15,17 @@ func TestFieldsOfCRDs(t *testing.T) {
 	all := slices.DeleteFunc(slices.Concat(Kinds(), ControlPlaneKinds()), func(k fleet.Kind) bool { return slices.Contains(wider, k.Kind) })
 	kindstest.Definitions{Project: "capz", Group: group, Missing: []string{
 		"AzureASOManagedCluster", "AzureASOManagedClusterTemplate", "AzureASOManagedControlPlane", "AzureASOManagedControlPlaneTemplate",
-		"AzureASOManagedMachinePool", "AzureASOManagedMachinePoolTemplate", "AzureClusterTemplate", "AzureMachinePool", "AzureMachinePoolMachine",
+		"AzureASOManagedMachinePool", "AzureASOManagedMachinePoolTemplate", "AzureClusterTemplate", "AzureMachinePoolMachine",
 		"AzureManagedControlPlaneTemplate", "AzureManagedMachinePoolTemplate",
 	}}.Compare(t, all)
 }
 
-// TestKindsOfOthers: what is not made of AKS, and scale sets, are refused with the way out.
+// TestKindsOfOthers: what is not made of AKS, and what controllers write, are refused with the way out.
 func TestKindsOfOthers(t *testing.T) {
 	const version = "infrastructure.cluster.x-k8s.io/v1beta1"
 	kindstest.Refused(t, Kinds(),
 		[3]string{"infrastructure.cluster.x-k8s.io/v1alpha1", "AzureASOManagedCluster", "use an AzureManagedControlPlane"},
-		[3]string{version, "AzureMachinePool", "use a MachineDeployment"},
+		[3]string{version, "AzureMachinePoolMachine", "remove it from the overlay"},
 	)
 }
 
@@ -103,6 +103,31 @@ func TestMachines(t *testing.T) {
 		"two places for a subnet":   {machine + "subnetName: a\nnetworkInterfaces: [{subnetName: b}]", "spec.template.spec.subnetName"},
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachineTemplate"), "v1beta1", tc.spec, nil)
+		kindstest.Check(t, kindstest.Text(errs), tc.wrong, reason)
+	}
+}
+
+// TestPools: the same of pools of machines.
+func TestPools(t *testing.T) {
+	const least = "location: westeurope\ntemplate: {vmSize: Standard_D4s_v5}\n"
+	for reason, tc := range map[string]struct{ spec, wrong string }{
+		"the least":                     {least, ""},
+		"no size":                       {"{}", "spec.template.vmSize"},
+		"an identity with id":           {least + "identity: UserAssigned\nuserAssignedIdentities: [{providerID: 'azure:///subscriptions/a/b'}]", ""},
+		"no identities":                 {least + "identity: UserAssigned", "spec.userAssignedIdentities"},
+		"an identity of its own":        {least + "identity: SystemAssigned", "spec.identity"},
+		"a tag of Fairlead":             {least + "additionalTags: {fairlead.dev_fleet: a}", "spec.additionalTags[fairlead.dev_fleet]"},
+		"a disk without a number":       {"template: {vmSize: a, dataDisks: [{nameSuffix: a, diskSizeGB: 1}]}", "spec.template.dataDisks[0].lun"},
+		"what controllers write":        {least + "providerID: a\nproviderIDList: [b]\norchestrationMode: Flexible", ""},
+		"a share":                       {least + "strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 1, deletePolicy: Newest}}", ""},
+		"no share":                      {least + "strategy: {rollingUpdate: {maxSurge: some}}", "spec.strategy.rollingUpdate.maxSurge"},
+		"less than none":                {least + "strategy: {rollingUpdate: {maxUnavailable: -1}}", "spec.strategy.rollingUpdate.maxUnavailable"},
+		"none may go":                   {least + "strategy: {rollingUpdate: {maxSurge: 0}}", "spec.strategy.rollingUpdate"},
+		"an order that nothing has":     {least + "strategy: {rollingUpdate: {deletePolicy: Largest}}", "spec.strategy.rollingUpdate.deletePolicy"},
+		"a strategy that nothing has":   {least + "strategy: {type: OnDelete}", "spec.strategy.type"},
+		"a spot that sleeps, in a pool": {"template: {vmSize: a, spotVMOptions: {evictionPolicy: Deallocate}}", "spec.template.spotVMOptions.evictionPolicy"},
+	} {
+		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachinePool"), "v1beta1", tc.spec, nil)
 		kindstest.Check(t, kindstest.Text(errs), tc.wrong, reason)
 	}
 }

@@ -96,6 +96,46 @@ func unusedOfMachine(at string) map[string]string {
 	}
 }
 
+// refusedOfPool are the refused fields of a pool whose spec is at a path.
+func refusedOfPool(at string) map[string]string {
+	const noSet = "each machine is a VM of its own, and no scale set is made: leave the field out"
+	out := map[string]string{
+		at + "platformFaultDomainCount":              noSet,
+		at + "roleAssignmentName":                    noRoles,
+		at + "systemAssignedIdentityRole":            noRoles,
+		at + "zoneBalance":                           "new machines are spread over zones, and where one has no capacity another is used: leave the field out",
+		at + "template.terminateNotificationTimeout": "Fairlead drains a machine before it deletes it: leave the field out",
+	}
+	for path, why := range refusedOfMachine(at + "template.") {
+		if path == at+"template.vmExtensions" || path == at+"template.networkInterfaces.privateIPConfigs" {
+			out[path] = why
+		}
+	}
+	return out
+}
+
+// limitedOfPool are those that are honoured in part.
+func limitedOfPool(at string) map[string]string {
+	of := limitedOfMachine(at)
+	below := limitedOfMachine(at + "template.")
+	return map[string]string{
+		at + "identity":                              of[at+"identity"],
+		at + "location":                              "that of the cluster",
+		at + "template.osDisk.osType":                below[at+"template.osDisk.osType"],
+		at + "template.spotVMOptions.evictionPolicy": below[at+"template.spotVMOptions.evictionPolicy"],
+	}
+}
+
+// unusedOfPool are those that may be there and do nothing.
+func unusedOfPool(at string) map[string]string {
+	return map[string]string{
+		at + "orchestrationMode":                    "no scale set is made: Fairlead creates, replaces and deletes each VM itself",
+		at + "providerID":                           writtenBack,
+		at + "providerIDList":                       writtenBack,
+		at + "template.disableVMBootstrapExtension": "no such extension is installed",
+	}
+}
+
 // limitedOfIdentity are the fields of an identity that are honoured in part.
 func limitedOfIdentity() map[string]string {
 	const folder = "a file on the agent's machine, in the folder of the agent's setting --azure-credential-files"

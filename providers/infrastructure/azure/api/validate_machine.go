@@ -22,9 +22,12 @@ const largestDisk = 65536
 
 var suffix = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,32}$`)
 
-func (v *validator) machine(at *field.Path, s *AzureMachineSpec) {
+func (v *validator) machine(at *field.Path, s *AzureMachineSpec) { v.machineOf(at, at, s) }
+
+// machineOf checks a machine whose identities and tags are at another path.
+func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 	v.Required(at.Child("vmSize"), s.VMSize, "the size of the VM, such as Standard_D4s_v5")
-	v.tags(at.Child("additionalTags"), s.AdditionalTags)
+	v.tags(of.Child("additionalTags"), s.AdditionalTags)
 	s.DisableVMBootstrapExtension = nil
 	if s.SSHPublicKey != "" {
 		text, err := base64.StdEncoding.DecodeString(s.SSHPublicKey)
@@ -35,7 +38,7 @@ func (v *validator) machine(at *field.Path, s *AzureMachineSpec) {
 	if z := s.FailureDomain; z != "" && !zones[z] {
 		v.Invalid(at.Child("failureDomain"), z, "must be an availability zone: 1, 2 or 3")
 	}
-	v.ofIdentity(at, s)
+	v.ofIdentity(of, s)
 	v.disks(at, s)
 	if s.Image != nil {
 		v.image(at.Child("image"), s.Image)

@@ -98,6 +98,22 @@ func (c *Client) Post(ctx context.Context, id, action string, out any) error {
 	return c.do(ctx, http.MethodPost, c.address(id+"/"+action, nil), nil, Condition{}, out)
 }
 
+// Tag adds tags to a resource, or changes them. Others stay, and nothing else of it changes.
+// Source: Azure REST API, Tags, Update At Scope.
+func (c *Client) Tag(ctx context.Context, id string, tags Tags) error {
+	return c.changeTags(ctx, id, "Merge", tags)
+}
+
+// Untag removes tags with these values from a resource.
+func (c *Client) Untag(ctx context.Context, id string, tags Tags) error {
+	return c.changeTags(ctx, id, "Delete", tags)
+}
+
+func (c *Client) changeTags(ctx context.Context, id, operation string, tags Tags) error {
+	body := map[string]any{"operation": operation, "properties": map[string]any{"tags": tags}}
+	return c.do(ctx, http.MethodPatch, c.address(id+"/providers/Microsoft.Resources/tags/default", nil), body, Condition{}, nil)
+}
+
 // Delete deletes a resource. It succeeds if that is not there.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	err := c.do(ctx, http.MethodDelete, c.address(id, nil), nil, Condition{}, nil)

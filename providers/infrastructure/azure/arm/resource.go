@@ -257,6 +257,10 @@ type SKU struct {
 	Locations []struct {
 		Zones []string `json:"zones"`
 	} `json:"locationInfo"`
+	Capabilities []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"capabilities"`
 	Restrictions []struct {
 		Type string `json:"type"` // Location, Zone
 		Info struct {
@@ -281,6 +285,8 @@ const (
 func versionOf(id string) string {
 	lower := strings.ToLower(id)
 	switch {
+	case strings.HasSuffix(lower, "/microsoft.resources/tags/default"):
+		return groupVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
 		return diskVersion
 	case strings.Contains(lower, "/microsoft.compute/skus"):
@@ -315,6 +321,9 @@ const (
 	NATs      = "Microsoft.Network/natGateways"
 	Balancers = "Microsoft.Network/loadBalancers"
 	Zones     = "Microsoft.Network/privateDnsZones"
+
+	RouteTables = "Microsoft.Network/routeTables"
+	Sets        = "Microsoft.Compute/availabilitySets"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

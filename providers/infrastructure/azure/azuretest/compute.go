@@ -18,6 +18,7 @@ func (c *Cloud) skus() []object {
 	for _, size := range c.sizes {
 		out = append(out, object{"resourceType": "virtualMachines", "name": size, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
 	}
+	out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "capabilities": []object{{"name": "MaximumPlatformFaultDomainCount", "value": "3"}}})
 	return append(out, object{"resourceType": "disks", "name": "Premium_LRS", "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}})
 }
 
@@ -40,6 +41,10 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 	}
 	if zone != "" && !slices.Contains(c.o.Zones, zone) {
 		refuse(w, http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '"+zone+"' for resource is not supported.")
+		return
+	}
+	if set := p["availabilitySet"]; set != nil && (zone != "" || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
+		refuse(w, http.StatusBadRequest, "BadRequest", "A VM in an availability set has no zone and no reserved capacity, and is no spot VM.")
 		return
 	}
 	os, _ := p["osProfile"].(object)

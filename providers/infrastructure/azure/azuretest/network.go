@@ -68,7 +68,11 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 	c.res[strings.ToLower(id)] = now
 	c.born(now)
 	c.stamp(now)
-	c.begin(now, state, c.o.Make, c.succeed(now))
+	takes := c.o.Make
+	if kind == "availabilitysets" {
+		takes = 0
+	}
+	c.begin(now, state, takes, c.succeed(now))
 	c.accept(w, status, now)
 }
 
@@ -198,7 +202,7 @@ func (c *Cloud) partOf(lower string) *resource {
 func (c *Cloud) inUse(r *resource) (why, code string) {
 	at := strings.ToLower(r.id)
 	codes := map[string]string{
-		"networksecuritygroups": "InUseNetworkSecurityGroupCannotBeDeleted", "natgateways": "NatGatewayInUseBySubnetCannotBeDeleted",
+		"networksecuritygroups": "InUseNetworkSecurityGroupCannotBeDeleted", "routetables": "InUseRouteTableCannotBeDeleted", "availabilitysets": "OperationNotAllowed", "natgateways": "NatGatewayInUseBySubnetCannotBeDeleted",
 		"publicipaddresses": "PublicIPAddressCannotBeDeleted", "subnets": "InUseSubnetCannotBeDeleted", "virtualnetworks": "InUseSubnetCannotBeDeleted",
 		"networkinterfaces": "NicInUse", "disks": "OperationNotAllowed", "privatednszones": "CannotDeleteResource",
 	}

@@ -176,6 +176,10 @@ func (c *Cloud) one(w http.ResponseWriter, q *http.Request, call Call) {
 		refuse(w, http.StatusConflict, "ResourceGroupBeingDeleted", "The resource group is in deprovisioning state and cannot perform this operation.")
 		return
 	}
+	if of, ok := strings.CutSuffix(id, "/providers/microsoft.resources/tags/default"); ok {
+		c.patchTags(w, call, c.res[of])
+		return
+	}
 	switch q.Method {
 	case http.MethodGet:
 		if r == nil {
@@ -276,6 +280,38 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 	c.putNetwork(w, id, kind, body, r)
 }
 
+// patchTags changes the tags of a resource alone.
+func (c *Cloud) patchTags(w http.ResponseWriter, call Call, r *resource) {
+	if r == nil {
+		refuse(w, http.StatusNotFound, "ResourceNotFound", "The Resource was not found.")
+		return
+	}
+	tags, changes := tagsOf(r.body), tagsOf(properties(call.Body))
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	for k, v := range changes {
+		for has, value := range tags {
+			if strings.EqualFold(has, k) && (call.Body["operation"] == "Merge" || value == v) {
+				delete(tags, has)
+			}
+		}
+		if call.Body["operation"] == "Merge" {
+			tags[k] = v
+		}
+	}
+	all := object{}
+	for k, v := range tags {
+		all[k] = v
+	}
+	if !tagged(w, object{"tags": all}) {
+		return
+	}
+	r.body["tags"] = all
+	c.stamp(r)
+	reply(w, http.StatusOK, object{"properties": object{"tags": all}})
+}
+
 // accept answers a request that goes on.
 func (c *Cloud) accept(w http.ResponseWriter, status int, r *resource) {
 	c.n++
@@ -319,7 +355,9 @@ func (c *Cloud) remove(w http.ResponseWriter, q *http.Request, r *resource) {
 	c.accept(w, http.StatusAccepted, r)
 }
 
-func kindIsCompute(kind string) bool { return kind == "virtualmachines" || kind == "disks" }
+func kindIsCompute(kind string) bool {
+	return kind == "virtualmachines" || kind == "disks" || kind == "availabilitysets"
+}
 
 // gone takes a resource away with what is below it.
 func (c *Cloud) gone(r *resource) {

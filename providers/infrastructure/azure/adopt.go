@@ -1,0 +1,356 @@
+package azure
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+var _ providers.Adopter = (*Provider)(nil)
+
+// theirCluster begins the tag of what Cluster API's provider made for a cluster.
+// Source: CAPZ, api/v1beta1/tags.go.
+const theirCluster = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
+
+// adoptedTag says of what was adopted which resource that was: a copy of it was not.
+const adoptedTag = "fairlead.dev/adopted"
+
+// An adoption is a thing that Cluster API's provider made for a cluster, and the tags that it is to get.
+type adoption struct {
+	what, id string // what it is for people: "VNet eu-1-vnet"
+	has      arm.Tags
+	add      map[string]string
+}
+
+// done reports whether the thing has its tags.
+func (x *adoption) done() bool {
+	has := tagsFrom(x.has)
+	for k, v := range x.add {
+		if has[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Adoptable implements providers.Adopter.
+func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
+	op := "adopt " + c.Key.String()
+	_, all, err := p.adoptions(ctx, op, c, machines)
+	var out []string
+	for i := range all {
+		if !all[i].done() {
+			out = append(out, all[i].what)
+		}
+	}
+	slices.Sort(out)
+	return out, arm.WrapLook(op, err)
+}
+
+// Adopt implements providers.Adopter: things get tags, and nothing else changes.
+func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "adopt " + c.Key.String()
+	v, all, err := p.adoptions(ctx, op, c, machines)
+	if err != nil {
+		return arm.WrapLook(op, err)
+	}
+	defer v.changed()
+	for i := range all {
+		x := &all[i]
+		if x.done() {
+			continue
+		}
+		if err := v.place.Tag(ctx, x.id, tagsFor(x.add)); err != nil {
+			return arm.Wrap(op+": tag "+x.what, err)
+		}
+	}
+	return nil
+}
+
+// Release implements providers.Adopter.
+func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "release " + c.Key.String()
+	if api.IsManaged(c) {
+		return nil // it was never adopted
+	}
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return arm.WrapLook(op, err)
+	}
+	if err := v.lookAtRest(ctx); err != nil {
+		return arm.WrapLook(op, err)
+	}
+	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return strings.ToLower(string(id)) }); err != nil {
+		return err
+	}
+	all := v.adopted()
+	for i := range all {
+		if x := &all[i]; tagsFrom(x.has)[adoptedTag] != v.mark(x.id) {
+			return fleet.Errorf(fleet.Conflict, op, "%s was made since it was adopted (delete the cluster with Fairlead)", x.what)
+		}
+	}
+	defer v.changed()
+	for i := range all {
+		x := &all[i]
+		ours := make(arm.Tags)
+		for k, value := range x.has {
+			if strings.HasPrefix(strings.ToLower(k), tagName("fairlead.dev/")) {
+				ours[k] = value
+			}
+		}
+		if err := v.place.Untag(ctx, x.id, ours); err != nil {
+			return arm.Wrap(op+": remove the tags of "+x.what, err)
+		}
+	}
+	return nil
+}
+
+// mark is the value of adoptedTag of the resource with an id.
+func (v *view) mark(id string) string { return digest(v.owner, strings.ToLower(id)) }
+
+// adopted returns all that has the tags of the cluster. Machines come last: until they are released, it can be done again.
+func (v *view) adopted() []adoption {
+	var out []adoption
+	if v.ownGroup() {
+		out = append(out, adoption{what: "resource group " + v.place.group, id: arm.GroupID(v.place.Subscription(), v.place.group), has: v.group.Tags})
+	}
+	out = append(out, tagged(v.vnets, arm.VNets)...)
+	out = append(out, tagged(v.nsgs, arm.NSGs)...)
+	out = append(out, tagged(v.tables, arm.RouteTables)...)
+	out = append(out, tagged(v.nats, arm.NATs)...)
+	out = append(out, tagged(v.ips, arm.PublicIPs)...)
+	out = append(out, tagged(v.lbs, arm.Balancers)...)
+	out = append(out, tagged(v.dns, arm.Zones)...)
+	out = append(out, tagged(v.sets, arm.Sets)...)
+	out = append(out, tagged(v.nics, arm.NICs)...)
+	out = append(out, tagged(v.disks, arm.Disks)...)
+	for _, m := range v.vms {
+		out = append(out, adoption{what: m.String(), id: m.ID, has: m.Tags})
+	}
+	return out
+}
+
+func tagged[P any](all []arm.Resource[P], kind string) (out []adoption) {
+	for i := range all {
+		out = append(out, adoption{what: kindName(kind) + " " + all[i].Name, id: all[i].ID, has: all[i].Tags})
+	}
+	return out
+}
+
+// A finder looks for what Cluster API's provider made of a cluster, by the names that it and Fairlead give, and its tags.
+type finder struct {
+	*view
+	op  string
+	all []adoption
+}
+
+// adoptions returns what Cluster API's provider made for c, with the tags that it is to get. If one thing is missing or
+// somebody else's, there is only the error.
+func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*view, []adoption, error) {
+	if api.IsManaged(c) {
+		return nil, nil, fleet.Errorf(fleet.Invalid, op, "clusters of AKS are not adopted (leave it with Cluster API)")
+	}
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil || len(machines) == 0 { // there is no cluster without machines
+		return v, nil, err
+	}
+	if v.group == nil {
+		return nil, nil, fleet.Errorf(fleet.NotFound, op, "there is no resource group %s (name that of Cluster API in resourceGroup)", v.place.group)
+	}
+	f := &finder{view: v, op: op}
+	var tables, sets []arm.Resource[arm.State]
+	for kind, out := range map[string]*[]arm.Resource[arm.State]{arm.RouteTables: &tables, arm.Sets: &sets} {
+		if *out, err = arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind)); err != nil && !arm.IsMissing(err) {
+			return nil, nil, err
+		}
+	}
+	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
+		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
+	}
+	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint} {
+		if err := find(); err != nil {
+			return nil, nil, err
+		}
+	}
+	f.setsOf(sets)
+	for i := range f.all {
+		x := &f.all[i]
+		has := tagsFrom(x.has)
+		switch {
+		case has[fleet.TagFleet] == "":
+			if len(x.has)+len(x.add) > mostTags {
+				return nil, nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), mostTags)
+			}
+		case !c.Owns(has):
+			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, has[fleet.TagCluster], has[fleet.TagFleet])
+		case has[adoptedTag] != v.mark(x.id):
+			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
+		}
+	}
+	return v, f.all, nil
+}
+
+// theirs reports whether Cluster API's provider made something for the cluster.
+func (f *finder) theirs(tags arm.Tags) bool {
+	for k, v := range tags {
+		if strings.EqualFold(k, theirCluster+f.c.Key.Name) {
+			return v == "owned"
+		}
+	}
+	return false
+}
+
+// add adds a thing that is to be a part of the cluster.
+func (f *finder) add(what, id, part string, has arm.Tags) {
+	tags := f.c.Tags()
+	tags[partTag] = part
+	f.with(what, id, has, tags)
+}
+
+func (f *finder) with(what, id string, has arm.Tags, tags map[string]string) {
+	out := maps.Clone(tags)
+	out[adoptedTag] = f.mark(id)
+	f.all = append(f.all, adoption{what: what, id: id, has: has, add: out})
+}
+
+// part adds the thing of a kind called name as a part of the cluster. field is where Git names it.
+func part[P any](f *finder, all snapshot.Set[arm.Resource[P]], kind, name, as, field string) (*arm.Resource[P], error) {
+	what := kindName(kind) + " " + name
+	r := all.Get(strings.ToLower(f.place.resource(kind, name)))
+	switch {
+	case r == nil:
+		return nil, fleet.Errorf(fleet.NotFound, f.op, "resource group %s has no %s (name that of Cluster API in %s)", f.place.group, what, field)
+	case !f.theirs(r.Tags) && !f.c.Owns(tagsFrom(r.Tags)):
+		return nil, fleet.Errorf(fleet.Conflict, f.op, "%s has no tag %s=owned (it is not of this cluster; name that of Cluster API in %s)", what, theirCluster+f.c.Key.Name, field)
+	}
+	f.add(what, r.ID, as, r.Tags)
+	return r, nil
+}
+
+// machines finds the VMs with their interfaces and disks.
+func (f *finder) machines(machines []providers.AdoptedMachine) error {
+	all, err := driver.Adoptions(machines, func(m providers.AdoptedMachine) (x driver.Adoption[*arm.Resource[arm.VM]], err error) {
+		const op = "find its VM"
+		tags, ok := providers.AdoptionTags(f.c, m)
+		if !ok {
+			return x, fleet.Errorf(fleet.Invalid, op, "the cluster has no pool %s", m.Pool)
+		}
+		i := slices.IndexFunc(f.l.vms.All, func(r arm.Resource[arm.VM]) bool { return strings.EqualFold(string(providerID(r.ID)), string(m.ID)) })
+		if i < 0 || f.l.vms.All[i].Properties.Provisioning == "Deleting" {
+			return x, fleet.Errorf(fleet.NotFound, op, "resource group %s has no VM with its provider id %q (scale sets are not adopted)", f.place.group, m.ID)
+		}
+		r := &f.l.vms.All[i]
+		if !strings.EqualFold(r.Name, string(m.Name)) {
+			return x, fleet.Errorf(fleet.Invalid, op, "VM %s has another name than the machine", r.Name)
+		}
+		return driver.Adoption[*arm.Resource[arm.VM]]{Machine: m.Name, Thing: r, ID: strings.ToLower(r.ID), Where: "VM " + r.Name, Tags: tags}, nil
+	}, arm.Wrap)
+	for _, x := range all {
+		vm := x.Thing
+		for _, ref := range vm.Properties.Network.Interfaces {
+			if nic := f.l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
+				f.with("interface "+nic.Name, nic.ID, nic.Tags, x.Tags)
+			}
+		}
+		for i := range f.l.disks.All {
+			if d := &f.l.disks.All[i]; arm.Same(d.ManagedBy, vm.ID) && strings.HasPrefix(strings.ToLower(d.Name), strings.ToLower(vm.Name+"_")) {
+				f.with("disk "+d.Name, d.ID, d.Tags, x.Tags)
+			}
+		}
+		f.with(x.Where, vm.ID, vm.Tags, x.Tags)
+	}
+	return err
+}
+
+// network finds what the VNet consists of, if Cluster API's provider made it.
+func (f *finder) network(tables []arm.Resource[arm.State]) error {
+	vnet := f.l.vnets.Get(strings.ToLower(f.vnetID()))
+	if vnet == nil || !f.theirs(vnet.Tags) && !f.c.Owns(tagsFrom(vnet.Tags)) {
+		if f.given == nil {
+			return fleet.Errorf(fleet.NotFound, f.op, "there is no VNet %s (name that of Cluster API in networkSpec.vnet)", f.vnetName())
+		}
+		return nil // it is people's
+	}
+	f.add("VNet "+vnet.Name, vnet.ID, vnetPart, vnet.Tags)
+	for i := range f.spec.NetworkSpec.Subnets {
+		s := &f.spec.NetworkSpec.Subnets[i]
+		name := f.subnetName(s)
+		if !slices.ContainsFunc(vnet.Properties.Subnets, func(r arm.Resource[arm.Subnet]) bool { return strings.EqualFold(r.Name, name) }) {
+			return fleet.Errorf(fleet.NotFound, f.op, "VNet %s has no subnet %s (name those of Cluster API in networkSpec.subnets)", vnet.Name, name)
+		}
+		group := f.groupName(s)
+		if _, err := part(f, f.l.nsgs, arm.NSGs, group, "nsg-"+s.Role+"-"+group, "networkSpec.subnets.securityGroup"); err != nil {
+			return err
+		}
+		if !f.hasNAT(s) {
+			continue
+		}
+		nat := f.natName(s)
+		if f.has("NAT gateway " + nat) {
+			continue // subnets share it
+		}
+		if _, err := part(f, f.l.nats, arm.NATs, nat, "nat-"+nat, "networkSpec.subnets.natGateway"); err != nil {
+			return err
+		}
+		if _, err := part(f, f.l.ips, arm.PublicIPs, f.natIPName(s), "ip-"+nat, "networkSpec.subnets.natGateway.ip"); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		if f.theirs(t.Tags) || f.c.Owns(tagsFrom(t.Tags)) {
+			f.add("route table "+t.Name, t.ID, "routes-"+t.Name, t.Tags)
+		}
+	}
+	return nil
+}
+
+// setsOf finds the availability sets of pools.
+func (f *finder) setsOf(all []arm.Resource[arm.State]) {
+	for _, p := range f.c.Pools() {
+		name := f.setName(p)
+		i := slices.IndexFunc(all, func(r arm.Resource[arm.State]) bool { return strings.EqualFold(r.Name, name) })
+		if i >= 0 && (f.theirs(all[i].Tags) || f.c.Owns(tagsFrom(all[i].Tags))) {
+			f.add("availability set "+name, all[i].ID, setPart+string(p.Name), all[i].Tags)
+		}
+	}
+}
+
+func (f *finder) has(what string) bool {
+	return slices.ContainsFunc(f.all, func(x adoption) bool { return x.what == what })
+}
+
+// endpoint finds the load balancer of the API server, with its address and name.
+func (f *finder) endpoint() error {
+	if f.c.ServedElsewhere() {
+		return nil
+	}
+	const field = "networkSpec.apiServerLB"
+	lb, err := part(f, f.l.lbs, arm.Balancers, f.balancerName(), balancerPart, field+".name")
+	if err != nil {
+		return err
+	}
+	if f.spec.NetworkSpec.APIServerLB.Type == api.Internal {
+		if f.spec.NetworkSpec.PrivateDNSZone != "None" {
+			_, err = part(f, f.l.zones, arm.Zones, f.zoneName(), zonePart, "networkSpec.privateDNSZoneName")
+		}
+		return err
+	}
+	ip, err := part(f, f.l.ips, arm.PublicIPs, f.balancerIPName(), balancerIPPart, field+".frontendIPs.publicIP.name")
+	switch {
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(lb.Properties.Frontends, func(r arm.Resource[arm.Frontend]) bool { return refers(r.Properties.PublicIP, ip.ID) }):
+		return fleet.Errorf(fleet.Invalid, f.op, "load balancer %s does not have public address %s (name its own in %s.frontendIPs.publicIP.name)", lb.Name, ip.Name, field)
+	case !strings.EqualFold(ip.Properties.DNS.Label, f.label()):
+		return fleet.Errorf(fleet.Invalid, f.op, "public address %s is called %s, and Git calls it %s.* (set %s.frontendIPs.publicIP.dnsName to %s)", ip.Name, ip.Properties.DNS.FQDN, f.label(), field, ip.Properties.DNS.FQDN)
+	}
+	return nil
+}

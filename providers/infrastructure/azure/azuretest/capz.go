@@ -1,0 +1,151 @@
+package azuretest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A CAPZ is a cluster that Cluster API's provider made, called as Options say and as that names things.
+// Source: CAPZ, api/v1beta1/azurecluster_default.go, azure/scope/machine.go.
+type CAPZ struct {
+	Name, Group      string
+	Servers, Workers int
+	Internal         bool   // the load balancer
+	VNet             string // id of people's, with the subnets that CAPZ would make; empty: it made one
+	GroupOfPeople    bool
+	Sets             bool // machines are in availability sets, and not in zones
+}
+
+// LeftByCAPZ is what there is of such a cluster.
+type LeftByCAPZ struct {
+	Host             string   // of the API server
+	Servers, Workers []string // ids of VMs
+	All              []string // ids of all that it made
+}
+
+// AddCAPZ makes a cluster of Cluster API's provider.
+func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
+	group := "/subscriptions/" + Subscription + "/resourceGroups/" + o.Group
+	var out LeftByCAPZ
+	put := func(id, role string, body object) string {
+		if body["location"] == nil {
+			body["location"] = Location
+		}
+		body["tags"] = object{"sigs.k8s.io_cluster-api-provider-azure_cluster_" + o.Name: "owned", "sigs.k8s.io_cluster-api-provider-azure_role": role, "Name": nameOf(id)}
+		c.Put(id, body)
+		out.All = append(out.All, id)
+		return id
+	}
+	network := func(kind, name string) string { return group + "/providers/Microsoft.Network/" + kind + "/" + name }
+	ref := func(id string) object { return object{"id": id} }
+	if _, there := c.Resource(group); !there && o.GroupOfPeople {
+		c.Put(group, object{"location": Location})
+	} else if !there {
+		put(group, "common", object{})
+	}
+	vnet := o.VNet
+	if vnet == "" {
+		vnet = put(network("virtualNetworks", o.Name+"-vnet"), "common", object{"properties": object{"addressSpace": object{"addressPrefixes": []any{"10.0.0.0/8"}}}})
+	}
+	subnets := map[string]string{}
+	for role, cidr := range map[string]string{"controlplane": "10.0.0.0/16", "node": "10.1.0.0/16"} {
+		p := object{"addressPrefix": cidr}
+		if o.VNet == "" {
+			var rules []any
+			if role == "controlplane" {
+				for i, r := range []string{"allow_ssh 22 Allow SSH", "allow_apiserver 6443 Allow K8s API Server"} {
+					f := strings.SplitN(r, " ", 3)
+					rules = append(rules, object{"name": f[0], "properties": object{
+						"description": f[2], "access": "Allow", "direction": "Inbound", "protocol": "Tcp", "priority": 2200 + i, "sourceAddressPrefix": "*", "sourcePortRange": "*",
+						"destinationAddressPrefix": "*", "destinationPortRange": f[1], "provisioningState": "Succeeded",
+					}})
+				}
+			}
+			p["networkSecurityGroup"] = ref(put(network("networkSecurityGroups", o.Name+"-"+role+"-nsg"), "common", object{"properties": object{"securityRules": rules}}))
+			if role == "node" || o.Internal {
+				ip, nat := network("publicIPAddresses", "pip-"+o.Name+"-node-natgw"), network("natGateways", o.Name+"-node-natgw")
+				if _, there := c.Resource(nat); !there {
+					put(ip, "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
+					put(nat, "common", object{"properties": object{"publicIpAddresses": []any{ref(ip)}}})
+				}
+				p["natGateway"] = ref(nat)
+			}
+			if role == "node" {
+				p["routeTable"] = ref(put(network("routeTables", o.Name+"-node-routetable"), "common", object{"properties": object{}}))
+			}
+		}
+		id := vnet + "/subnets/" + o.Name + "-" + role + "-subnet"
+		c.Put(id, object{"properties": p})
+		subnets[role] = id
+	}
+	balancer, front := o.Name+"-public-lb", object{}
+	if o.Internal {
+		balancer = o.Name + "-internal-lb"
+		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
+		zone := put(group+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
+		c.Put(zone+"/virtualNetworkLinks/"+nameOf(vnet)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(vnet)}})
+		c.Put(zone+"/A/apiserver", object{"properties": object{"aRecords": []any{object{"ipv4Address": "10.0.0.100"}}}})
+		out.Host = "apiserver." + o.Name + ".capz.io"
+	} else {
+		label := o.Name + "-5e4e1f0a"
+		out.Host = label + "." + Location + ".cloudapp.azure.com"
+		front = object{"publicIPAddress": ref(put(network("publicIPAddresses", "pip-"+o.Name+"-apiserver"), "apiserver", object{"properties": object{
+			"publicIPAllocationMethod": "Static", "dnsSettings": object{"domainNameLabel": label, "fqdn": out.Host},
+		}}))}
+	}
+	lb := network("loadBalancers", balancer)
+	pool := lb + "/backendAddressPools/" + balancer + "-backendPool"
+	frontend := lb + "/frontendIPConfigurations/" + balancer + "-frontEnd"
+	body := object{"sku": object{"name": "Standard"}, "properties": object{
+		"frontendIPConfigurations": []any{object{"id": frontend, "name": balancer + "-frontEnd", "properties": front}},
+		"backendAddressPools":      []any{object{"id": pool, "name": balancer + "-backendPool"}},
+		"probes":                   []any{object{"id": lb + "/probes/HTTPSProbe", "name": "HTTPSProbe", "properties": object{"protocol": "Https", "port": 6443, "requestPath": "/readyz"}}},
+		"loadBalancingRules": []any{object{"id": lb + "/loadBalancingRules/LBRuleHTTPS", "name": "LBRuleHTTPS", "properties": object{
+			"protocol": "Tcp", "frontendPort": 6443, "backendPort": 6443, "idleTimeoutInMinutes": 4, "disableOutboundSnat": true,
+			"frontendIPConfiguration": ref(frontend), "backendAddressPool": ref(pool), "probe": ref(lb + "/probes/HTTPSProbe"),
+		}}},
+	}}
+	put(lb, "apiserver", body)
+	machine := func(name, role string) string {
+		subnet, pools, cluster := subnets["node"], []any{}, "node"
+		if role == "control-plane" {
+			subnet, pools, cluster = subnets["controlplane"], []any{ref(pool)}, "control-plane"
+		}
+		id := group + "/providers/Microsoft.Compute/virtualMachines/" + name
+		nic := put(network("networkInterfaces", name+"-nic"), cluster, object{"properties": object{"primary": true, "virtualMachine": ref(id), "ipConfigurations": []any{
+			object{"name": "pipConfig", "properties": object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}},
+		}}})
+		disk := put(diskID(id, name+"_OSDisk"), cluster, object{"managedBy": id, "properties": object{"diskState": "Attached", "owner": ref(id), "creationData": object{"createOption": "FromImage"}}})
+		vm := object{"properties": object{
+			"vmId": name, "timeCreated": time.Now().UTC().Format(time.RFC3339Nano), "hardwareProfile": object{"vmSize": "Standard_D4s_v5"},
+			"storageProfile": object{"osDisk": object{"name": name + "_OSDisk", "deleteOption": "Delete", "managedDisk": ref(disk)}, "dataDisks": []any{}},
+			"networkProfile": object{"networkInterfaces": []any{object{"id": nic, "properties": object{"primary": true, "deleteOption": "Delete"}}}},
+			"instanceView":   object{"statuses": []any{object{"code": powerRunning}}},
+		}}
+		if vm["zones"] = []any{"1"}; o.Sets {
+			pool := map[string]string{"control-plane": "control-plane", "node": o.Name + "-md-0"}[role]
+			set := group + "/providers/Microsoft.Compute/availabilitySets/" + o.Name + "_" + pool + "-as"
+			if _, there := c.Resource(set); !there {
+				put(set, cluster, object{"sku": object{"name": "Aligned"}})
+			}
+			delete(vm, "zones")
+			properties(vm)["availabilitySet"] = ref(set)
+		}
+		return put(id, cluster, vm)
+	}
+	for i := range o.Servers {
+		out.Servers = append(out.Servers, machine(fmt.Sprintf("%s-control-plane-%d", o.Name, i), "control-plane"))
+	}
+	for i := range o.Workers {
+		out.Workers = append(out.Workers, machine(fmt.Sprintf("%s-md-0-%d", o.Name, i), "node"))
+	}
+	return out
+}
+
+// free returns a free address of a subnet.
+func (c *Cloud) free(subnet string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.address(subnet)
+}
