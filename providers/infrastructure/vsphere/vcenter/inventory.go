@@ -218,22 +218,15 @@ func rootPaths() []string {
 }
 
 func inventorySpec(root Ref) types.PropertyFilterSpec {
-	from := func(name, kind, path string, then ...string) types.BaseSelectionSpec {
-		var to []types.BaseSelectionSpec
-		for _, n := range then {
-			to = append(to, &types.SelectionSpec{Name: n})
-		}
-		return &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path, SelectSet: to}
-	}
 	down := []types.BaseSelectionSpec{
-		from("folder", "Folder", "childEntity", "folder", "pod", "vms", "hosts", "datastores", "networks", "host", "root"),
-		from("pod", "StoragePod", "childEntity"),
-		from("host", "ComputeResource", "host"),
-		from("root", "ComputeResource", "resourcePool", "pool"),
-		from("pool", "ResourcePool", "resourcePool", "pool"),
+		along("folder", "Folder", "childEntity", "folder", "pod", "vms", "hosts", "datastores", "networks", "host", "root"),
+		along("pod", "StoragePod", "childEntity"),
+		along("host", "ComputeResource", "host"),
+		along("root", "ComputeResource", "resourcePool", "pool"),
+		along("pool", "ResourcePool", "resourcePool", "pool"),
 	}
 	for i, name := range []string{"vms", "hosts", "datastores", "networks"} {
-		down = append(down, from(name, "Datacenter", rootPaths()[i], "folder"))
+		down = append(down, along(name, "Datacenter", rootPaths()[i], "folder"))
 	}
 	spec := types.PropertyFilterSpec{ObjectSet: []types.ObjectSpec{{Obj: root, SelectSet: down}}}
 	for kind, more := range map[string][]string{

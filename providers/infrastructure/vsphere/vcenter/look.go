@@ -287,19 +287,11 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 
 // Again reads the VM with ref again, as an observation shows it; nil: it is gone. An observation may be old.
 func (c *Client) Again(ctx context.Context, ref Ref) (*VM, error) {
-	op := "read virtual machine " + ref.Value
-	objects, err := c.details(ctx, []Ref{ref}, append(alwaysPaths(), detailPaths(c.o.Keys)...))
-	if err != nil || len(objects) == 0 {
-		return nil, WrapLook(op, err)
+	all, err := c.detailedOnce(ctx, []Ref{ref})
+	if err != nil || len(all) == 0 {
+		return nil, WrapLook("read virtual machine "+ref.Value, err)
 	}
-	if gone, err := missing(objects[0]); gone || err != nil {
-		return nil, WrapLook(op, err)
-	}
-	vm := &VM{Ref: ref, Unread: true}
-	for _, p := range objects[0].PropSet {
-		vm.read(p)
-	}
-	return vm, nil
+	return &all[0], nil
 }
 
 // details reads paths of refs. One that is gone fails the request for all: it is left out.
