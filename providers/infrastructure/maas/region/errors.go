@@ -125,6 +125,3 @@ func isAddress(err error) bool {
 
 // IsMissing reports whether err says that the thing is not there.
 func IsMissing(err error) bool { return kindOf(err) == fleet.NotFound }
-
-// Refused reports whether err proves that nothing was done.
-func Refused(err error) bool { return fleet.Refused(Wrap("", err)) }

@@ -13,7 +13,7 @@ import (
 type Ref = types.ManagedObjectReference
 
 // What follows asks for one change each. Most are done by a task, which is returned and not
-// waited for: the next look tells how it went. Token is what Look.TasksFor finds the task by,
+// waited for: the next look tells how it went. Token is what a look finds the task by,
 // also for another agent.
 
 // start asks for a task, which token is to be known by, and returns it at once.
@@ -31,7 +31,7 @@ func (c *Client) start(ctx context.Context, op, token string, ask func(context.C
 }
 
 // Clone makes a VM called name in folder of template, as spec says. While it is made, and
-// where that fails, Look.TasksFor tells of token. Names are unique in a folder: where a VM
+// where that fails, the tasks of a look tell of token. Names are unique in a folder: where a VM
 // has it the task fails with an error of which DuplicateOf tells the VM.
 func (c *Client) Clone(ctx context.Context, template, folder Ref, name string, spec types.VirtualMachineCloneSpec, token string) (Ref, error) {
 	return c.start(ctx, "clone "+template.Value+" as "+name, token, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
@@ -47,7 +47,7 @@ func (c *Client) Reconfigure(ctx context.Context, vm Ref, spec types.VirtualMach
 }
 
 // UpgradeHardware makes the virtual hardware of vm, which is powered off, of version:
-// "vmx-19". One that has it already gives an error of which UpgradedAlready holds.
+// "vmx-19".
 func (c *Client) UpgradeHardware(ctx context.Context, vm Ref, version, token string) (Ref, error) {
 	return c.start(ctx, "upgrade the hardware of "+vm.Value+" to "+version, token, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
 		return object.NewVirtualMachine(vim, vm).UpgradeVM(ctx, version)

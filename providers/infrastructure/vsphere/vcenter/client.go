@@ -38,10 +38,6 @@ type Options struct {
 	// it: somebody may have wiped the tags. Nil: none is.
 	Ours func(instanceUUID string) bool
 
-	// Keys of ExtraConfig that a look reads of tagged VMs, besides TagsKey. Small ones: each
-	// look brings them all.
-	Keys []string
-
 	// Wrap stands before the network, in tests.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }

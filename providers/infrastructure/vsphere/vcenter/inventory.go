@@ -55,8 +55,8 @@ type Entity struct {
 	Connection  types.HostSystemConnectionState
 	Maintenance bool // of a datastore also: it is entering or in maintenance mode
 	// Of a Datastore.
-	Accessible     bool
-	Free, Capacity int64 // bytes
+	Accessible bool
+	Free       int64 // bytes
 }
 
 // Inventory is what a vCenter has besides VMs. It must not be changed.
@@ -202,11 +202,7 @@ func entityOf(o types.ObjectContent) *Entity {
 				e.Maintenance = v
 			}
 		case int64:
-			if p.Name == "summary.freeSpace" {
-				e.Free = v
-			} else {
-				e.Capacity = v
-			}
+			e.Free = v
 		}
 	}
 	return e
@@ -235,7 +231,7 @@ func inventorySpec(root Ref) types.PropertyFilterSpec {
 		"ClusterComputeResource": {"resourcePool", "host", "datastore", "network"},
 		"ResourcePool":           {"owner"}, "VirtualApp": {"owner"},
 		"HostSystem": {"runtime.connectionState", "runtime.inMaintenanceMode"},
-		"Datastore":  {"summary.accessible", "summary.maintenanceMode", "summary.freeSpace", "summary.capacity"},
+		"Datastore":  {"summary.accessible", "summary.maintenanceMode", "summary.freeSpace"},
 		"Network":    nil, "DistributedVirtualPortgroup": nil, "OpaqueNetwork": nil,
 	} {
 		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: append([]string{"name", "parent"}, more...)})
