@@ -28,6 +28,11 @@ func (v *view) removal(what string, do func(context.Context, *gophercloud.Servic
 	})}
 }
 
+// remove is a removal of what del removes by its id, and same finds in both lists.
+func remove[T any, R interface{ ExtractErr() error }](v *view, what, id string, del func(context.Context, *gophercloud.ServiceClient, string) R, all, mine *[]T, same func(T) bool) step {
+	return v.removal("remove "+what, func(ctx context.Context, c *gophercloud.ServiceClient) error { return del(ctx, c, id).ExtractErr() }, func() { drop(all, mine, same) })
+}
+
 func (v *view) removeNetwork(n cloud.Network) step {
 	return v.removal("remove network "+n.Name+" ("+n.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		return networks.Delete(ctx, c, n.ID).ExtractErr()
@@ -38,19 +43,11 @@ func (v *view) removeNetwork(n cloud.Network) step {
 }
 
 func (v *view) removeSubnet(s subnets.Subnet) step {
-	return v.removal("remove subnet "+s.CIDR+" ("+s.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		return subnets.Delete(ctx, c, s.ID).ExtractErr()
-	}, func() {
-		drop(&v.all.subnets, &v.mine.subnets, func(o subnets.Subnet) bool { return o.ID == s.ID })
-	})
+	return remove(v, "subnet "+s.CIDR+" ("+s.ID+")", s.ID, subnets.Delete, &v.all.subnets, &v.mine.subnets, func(o subnets.Subnet) bool { return o.ID == s.ID })
 }
 
 func (v *view) removeRouter(r routers.Router) step {
-	return v.removal("remove router "+r.Name+" ("+r.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		return routers.Delete(ctx, c, r.ID).ExtractErr()
-	}, func() {
-		drop(&v.all.routers, &v.mine.routers, func(o routers.Router) bool { return o.ID == r.ID })
-	})
+	return remove(v, "router "+r.Name+" ("+r.ID+")", r.ID, routers.Delete, &v.all.routers, &v.mine.routers, func(o routers.Router) bool { return o.ID == r.ID })
 }
 
 // disconnect takes one of the cluster's subnets off the router that p is of.
@@ -64,27 +61,15 @@ func (v *view) disconnect(p cloud.Port, s subnets.Subnet) step {
 }
 
 func (v *view) removeGroup(g groups.SecGroup) step {
-	return v.removal("remove security group "+g.Name+" ("+g.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		return groups.Delete(ctx, c, g.ID).ExtractErr()
-	}, func() {
-		drop(&v.all.groups, &v.mine.groups, func(o groups.SecGroup) bool { return o.ID == g.ID })
-	})
+	return remove(v, "security group "+g.Name+" ("+g.ID+")", g.ID, groups.Delete, &v.all.groups, &v.mine.groups, func(o groups.SecGroup) bool { return o.ID == g.ID })
 }
 
 func (v *view) removeFloatingIP(f floatingips.FloatingIP) step {
-	return v.removal("remove floating IP "+f.FloatingIP, func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		return floatingips.Delete(ctx, c, f.ID).ExtractErr()
-	}, func() {
-		drop(&v.all.floatingIPs, &v.mine.floatingIPs, func(o floatingips.FloatingIP) bool { return o.ID == f.ID })
-	})
+	return remove(v, "floating IP "+f.FloatingIP, f.ID, floatingips.Delete, &v.all.floatingIPs, &v.mine.floatingIPs, func(o floatingips.FloatingIP) bool { return o.ID == f.ID })
 }
 
 func (v *view) removePort(p cloud.Port) step {
-	return v.removal("remove port "+p.Name+" ("+p.ID+")", func(ctx context.Context, c *gophercloud.ServiceClient) error {
-		return ports.Delete(ctx, c, p.ID).ExtractErr()
-	}, func() {
-		drop(&v.all.ports, &v.mine.ports, func(o cloud.Port) bool { return o.ID == p.ID })
-	})
+	return remove(v, "port "+p.Name+" ("+p.ID+")", p.ID, ports.Delete, &v.all.ports, &v.mine.ports, func(o cloud.Port) bool { return o.ID == p.ID })
 }
 
 // removeLoadBalancer removes it with all its parts. Octavia does that later: lb
