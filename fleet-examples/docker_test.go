@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	example "fairlead.dev/fleet-examples/docker"
 	"fairlead.dev/providers/infrastructure/docker/api"
 	"fairlead.dev/test/run/exampletest"
@@ -38,7 +36,5 @@ func TestDockerClusters(t *testing.T) {
 		"dev/small": `provider docker; small-cp: 1 v1.34.0, image "" in 5m0s; small-md-0: 1 v1.34.0, image "" in 5m0s`,
 		"dev/ha":    `provider docker, domain a, domain b, domain c; ha-cp: 3 v1.34.0, image "" in 5m0s; ha-md-0: 2 v1.34.0, image "" in 5m0s`,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }

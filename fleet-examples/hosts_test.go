@@ -4,30 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/hosts"
-	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/driver/cloudconfig/userdata"
 	"fairlead.dev/providers/infrastructure/hosts/api"
-	"fairlead.dev/reconcile/forecast"
-	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/run/exampletest"
 )
-
-func hostsRendered(t *testing.T) map[string]fleet.Cluster {
-	t.Helper()
-	out := make(map[string]fleet.Cluster)
-	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
-		out[c.Key.String()] = c
-	}
-	return out
-}
 
 // hostsDescribe says what of a cluster its overlay decides.
 func hostsDescribe(t *testing.T, c fleet.Cluster) string {
@@ -60,7 +44,7 @@ func hostsDescribe(t *testing.T, c fleet.Cluster) string {
 
 func TestHostsClusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range hostsRendered(t) {
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
 		got[key] = hostsDescribe(t, c)
 	}
 	want := map[string]string{
@@ -75,69 +59,41 @@ ha-cp: 3 v1.34.1, surge 0, hosts map[use:control-plane]
 ha-md-0: 2 v1.34.1, surge 0, hosts map[use:worker]
 `,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestHostsPlan: on free hosts each cluster is one to create with all of its machines.
 func TestHostsPlan(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range hostsRendered(t) {
-		in := plan.Input{
-			Desired:  &c,
-			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
-			Since:    now.Add(-time.Hour), Settle: time.Minute, Now: now,
-		}
-		changes := forecast.Of(in).Changes
-		got[key] = fmt.Sprintf("%v, then %d changes from %q", plan.Compute(in).Actions, len(changes), changes[0].Kind)
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		actions, changes := planned(&c, unmade(&c))
+		got[key] = fmt.Sprintf("%v, then %d changes from %q", actions, len(changes), changes[0].Kind)
 	}
 	const first = "[EnsureCertificates EnsureInfrastructure], then "
 	want := map[string]string{
 		"dev/small": first + `3 changes from "create cluster"`,
 		"prod/ha":   first + `6 changes from "create cluster"`,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestHostsUserData: each machine's user data is such that hosts run it, with cloud-init and
 // without.
 func TestHostsUserData(t *testing.T) {
-	b := kubeadm.Distribution{}
 	meta := userdata.Metadata{InstanceID: "0123456789abcdef", Name: "machine", ProviderID: "hosts://hall-1/rack1-1/0123456789abcdef"}
-	for key, c := range hostsRendered(t) {
-		authorities, err := b.NewSecrets(&c, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range []struct {
-			pool fleet.Pool
-			join fleet.Join
-		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
-			data, err := b.UserData(providers.BootstrapInput{
-				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
-				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Secrets: authorities,
-				NodeID: userdata.NodeID,
-			})
-			if err != nil {
-				t.Errorf("%s: %s: %v", key, p.join, err)
-				continue
-			}
-			text := data.Content.Reveal()
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		for join, text := range bootstrapped(t, &c, userdata.NodeID) {
 			if only, err := userdata.OnlyCloudInit(text, meta); err != nil || len(only) > 0 {
-				t.Errorf("%s: %s: only cloud-init does %q, %v", key, p.join, only, err)
+				t.Errorf("%s: %s: only cloud-init does %q, %v", key, join, only, err)
 			}
 			if _, err := userdata.Script(text, meta); err != nil {
-				t.Errorf("%s: %s: %v", key, p.join, err)
+				t.Errorf("%s: %s: %v", key, join, err)
 			}
 			if _, err := userdata.CloudInit(text, meta); err != nil {
-				t.Errorf("%s: %s: %v", key, p.join, err)
+				t.Errorf("%s: %s: %v", key, join, err)
 			}
 			if !strings.Contains(string(text), "{{ ds.meta_data.provider_id }}") {
-				t.Errorf("%s: %s: the kubelet is not told its provider id:\n%s", key, p.join, text)
+				t.Errorf("%s: %s: the kubelet is not told its provider id:\n%s", key, join, text)
 			}
 		}
 	}

@@ -4,34 +4,20 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/maas"
-	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/maas"
 	"fairlead.dev/providers/infrastructure/maas/api"
 	"fairlead.dev/reconcile/forecast"
-	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/run/exampletest"
 )
-
-func maasRendered(t *testing.T) map[string]fleet.Cluster {
-	t.Helper()
-	out := make(map[string]fleet.Cluster)
-	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
-		out[c.Key.String()] = c
-	}
-	return out
-}
 
 // TestMAASClusters: the overlays decide endpoints, zones, numbers and hosts.
 func TestMAASClusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range maasRendered(t) {
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
 		spec, err := api.ReadCluster(c.Infrastructure)
 		if err != nil {
 			t.Fatal(err)
@@ -57,23 +43,19 @@ ha-cp: 3 v1.34.1, surge 1, [control-plane], image custom/u-2404-0-k-1341-0, disk
 ha-md-0: 2 v1.34.1, surge 0, [worker], image custom/u-2404-0-k-1341-0, disks Quick
 `,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestMAASPlan: each cluster is one to create with all of its machines.
 func TestMAASPlan(t *testing.T) {
-	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range maasRendered(t) {
-		observed := fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}}
-		in := plan.Input{Desired: &c, Observed: observed, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now}
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		actions, changes := planned(&c, unmade(&c))
 		counts := make(map[forecast.ChangeKind]int)
-		for _, change := range forecast.Of(in).Changes {
+		for _, change := range changes {
 			counts[change.Kind]++
 		}
-		got[key] = fmt.Sprintf("%v, then %v", plan.Compute(in).Actions, counts)
+		got[key] = fmt.Sprintf("%v, then %v", actions, counts)
 	}
 	const first = "[EnsureCertificates EnsureInfrastructure], then "
 	if d := cmp.Diff(map[string]string{"dev/small": first + `map[create:2 create cluster:1]`, "prod/ha": first + `map[create:5 create cluster:1]`}, got); d != "" {
@@ -85,22 +67,10 @@ func TestMAASPlan(t *testing.T) {
 func TestMAASUserData(t *testing.T) {
 	p := maas.New(maas.Options{})
 	defer p.Close()
-	b := kubeadm.Distribution{}
-	for key, c := range maasRendered(t) {
-		authorities, err := b.NewSecrets(&c, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := b.UserData(providers.BootstrapInput{
-			Cluster: &c, Pool: c.ControlPlane, Machine: "machine", Join: fleet.JoinInit, Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443},
-			Secrets: authorities, NodeID: p.NodeID(),
-		})
-		if err != nil {
-			t.Fatalf("%s: %v", key, err)
-		}
-		text := string(data.Content.Reveal())
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		text := bootstrapped(t, &c, p.NodeID())[fleet.JoinInit]
 		for _, want := range []string{p.NodeID(), "{{ v1.local_hostname }}", "## template: jinja", "swapoff -a"} {
-			if !strings.Contains(text, want) {
+			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: user data has no %q", key, want)
 			}
 		}

@@ -4,29 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/metal3"
-	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
 	"fairlead.dev/reconcile/forecast"
-	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/run/exampletest"
 )
-
-func metal3Rendered(t *testing.T) map[string]fleet.Cluster {
-	t.Helper()
-	out := make(map[string]fleet.Cluster)
-	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
-		out[c.Key.String()] = c
-	}
-	return out
-}
 
 // metal3Describe says what of a cluster its overlay decides.
 func metal3Describe(t *testing.T, c fleet.Cluster) string {
@@ -54,7 +38,7 @@ func metal3Describe(t *testing.T, c fleet.Cluster) string {
 
 func TestMetal3Clusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range metal3Rendered(t) {
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
 		got[key] = metal3Describe(t, c)
 	}
 	want := map[string]string{
@@ -69,57 +53,35 @@ ha-cp: 3 v1.34.1, surge 1, hosts map[use:control-plane], image qcow2
 ha-md-0: 2 v1.34.1, surge 0, hosts map[use:worker], image qcow2
 `,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestMetal3Plan: on hosts that Ironic does not know yet each cluster is one to create with all of
 // its machines, and each host one to enrol.
 func TestMetal3Plan(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range metal3Rendered(t) {
-		observed := fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}}
-		for _, h := range api.Hosts(c.Companions) {
-			observed.Infrastructure.Hosts = append(observed.Infrastructure.Hosts, fleet.Host{
-				Namespace: h.Namespace, Name: h.Name, State: fleet.HostUnmanaged, Next: fleet.HostStep{Do: "enrol it"},
-			})
-		}
-		in := plan.Input{Desired: &c, Observed: observed, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now}
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		actions, changes := planned(&c, unmade(&c))
 		counts := make(map[forecast.ChangeKind]int)
-		for _, change := range forecast.Of(in).Changes {
+		for _, change := range changes {
 			counts[change.Kind]++
 		}
-		got[key] = fmt.Sprintf("%v, then %v", plan.Compute(in).Actions, counts)
+		got[key] = fmt.Sprintf("%v, then %v", actions, counts)
 	}
 	const first = "[EnsureCertificates EnsureInfrastructure], then "
 	want := map[string]string{
 		"dev/small": first + `map[create:2 create cluster:1 prepare host:2]`,
 		"prod/ha":   first + `map[create:5 create cluster:1 prepare host:7]`,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestMetal3UserData: machines tell the kubelet the provider id that their host has.
 func TestMetal3UserData(t *testing.T) {
-	b := kubeadm.Distribution{}
-	for key, c := range metal3Rendered(t) {
-		authorities, err := b.NewSecrets(&c, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := b.UserData(providers.BootstrapInput{
-			Cluster: &c, Pool: c.ControlPlane, Machine: "machine", Join: fleet.JoinInit, Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443},
-			Secrets: authorities, NodeID: machine.IDPrefix + "{{ ds.meta_data.providerid }}",
-		})
-		if err != nil {
-			t.Fatalf("%s: %v", key, err)
-		}
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		text := bootstrapped(t, &c, machine.IDPrefix+"{{ ds.meta_data.providerid }}")[fleet.JoinInit]
 		for _, want := range []string{"metal3://{{ ds.meta_data.providerid }}", "{{ ds.meta_data.name }}"} {
-			if !strings.Contains(string(data.Content.Reveal()), want) {
+			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: user data has no %s", key, want)
 			}
 		}

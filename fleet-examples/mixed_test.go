@@ -13,8 +13,6 @@ import (
 	metal3 "fairlead.dev/providers/infrastructure/metal3/api"
 	openstack "fairlead.dev/providers/infrastructure/openstack/api"
 	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/reconcile/forecast"
-	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/test/run/exampletest"
 )
 
@@ -42,9 +40,7 @@ func TestMixedClusters(t *testing.T) {
 		"web":   {"prod/web on [openstack hosts]", `web-cp: 3 v1.34.1 ""`, `web-metal: 2 v1.34.1 "hosts"`, `web-servers: 2 v1.34.1 ""`},
 		"batch": {"prod/batch on [vsphere metal3]", `batch-cp: 3 v1.34.1 ""`, `batch-metal: 2 v1.34.1 "metal3"`},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestMixedSites: each provider sees its own pools, and guests an endpoint that is given.
@@ -73,23 +69,17 @@ func TestMixedSites(t *testing.T) {
 
 // TestMixedPlan: what machines each cluster comes to, on two sites.
 func TestMixedPlan(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, want := range map[string]map[string]int{
 		"web":   {"create cluster ": 1, "update infrastructure ": 1, "create web-cp": 3, "create web-metal": 2, "create web-servers": 2},
 		"batch": {"create cluster ": 1, "update infrastructure ": 1, "prepare host ": 2, "create batch-cp": 3, "create batch-metal": 2},
 	} {
 		c := mixedRendered(t)[name]
-		in := plan.Input{
-			Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,
-			Observed: fleet.Observed{At: now, Guests: []fleet.GuestSeen{{Provider: c.GuestProviders()[0]}}, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
-		}
-		for _, h := range metal3.Hosts(c.At(c.GuestProviders()[0]).Companions) {
-			in.Observed.Infrastructure.Hosts = append(in.Observed.Infrastructure.Hosts, fleet.Host{
-				Namespace: h.Namespace, Name: h.Name, State: fleet.HostUnmanaged, Next: fleet.HostStep{Do: "enrol it"},
-			})
-		}
+		guest := c.GuestProviders()[0]
+		seen := unmade(c.At(guest))
+		seen.Guests = []fleet.GuestSeen{{Provider: guest}}
+		_, changes := planned(&c, seen)
 		got := map[string]int{}
-		for _, change := range forecast.Of(in).Changes {
+		for _, change := range changes {
 			got[fmt.Sprintf("%s %s", change.Kind, change.Pool)]++
 		}
 		if d := cmp.Diff(want, got); d != "" {

@@ -4,28 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/openstack"
-	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/openstack/api"
-	"fairlead.dev/reconcile/forecast"
-	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/run/exampletest"
 )
-
-func openStackRendered(t *testing.T) map[string]fleet.Cluster {
-	t.Helper()
-	out := make(map[string]fleet.Cluster)
-	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
-		out[c.Key.String()] = c
-	}
-	return out
-}
 
 // openStackDescribe says what of a cluster its overlay decides.
 func openStackDescribe(t *testing.T, c fleet.Cluster) string {
@@ -53,7 +36,7 @@ func openStackDescribe(t *testing.T, c fleet.Cluster) string {
 
 func TestOpenStackClusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range openStackRendered(t) {
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
 		got[key] = openStackDescribe(t, c)
 	}
 	want := map[string]string{
@@ -90,24 +73,16 @@ web-pmzmj: 3 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
 web-md-0-8hq8j: 2 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
 `,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestOpenStackPlan: in an empty project each cluster is one to create with all of its
 // machines, and begins with its certificates and what the machines share.
 func TestOpenStackPlan(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range openStackRendered(t) {
-		in := plan.Input{
-			Desired:  &c,
-			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
-			Since:    now.Add(-time.Hour), Settle: time.Minute, Now: now,
-		}
-		changes := forecast.Of(in).Changes
-		got[key] = fmt.Sprintf("%v, then %d changes from %q", plan.Compute(in).Actions, len(changes), changes[0].Kind)
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		actions, changes := planned(&c, unmade(&c))
+		got[key] = fmt.Sprintf("%v, then %d changes from %q", actions, len(changes), changes[0].Kind)
 	}
 	const first = "[EnsureCertificates EnsureInfrastructure], then "
 	want := map[string]string{
@@ -117,38 +92,20 @@ func TestOpenStackPlan(t *testing.T) {
 		"prod/zones":   first + `7 changes from "create cluster"`,
 		"team/web":     first + `6 changes from "create cluster"`,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }
 
 // TestOpenStackUserData: what is configured can be written for the first machine of each
 // control plane and for a worker.
 func TestOpenStackUserData(t *testing.T) {
-	b := kubeadm.Distribution{}
-	for key, c := range openStackRendered(t) {
-		authorities, err := b.NewSecrets(&c, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range []struct {
-			pool fleet.Pool
-			join fleet.Join
-		}{{c.ControlPlane, fleet.JoinInit}, {c.ControlPlane, fleet.JoinControlPlane}, {c.Workers[0], fleet.JoinWorker}} {
-			data, err := b.UserData(providers.BootstrapInput{
-				Cluster: &c, Pool: p.pool, Machine: "machine", Join: p.join,
-				Endpoint: fleet.Endpoint{Host: "203.0.113.10", Port: 6443}, Secrets: authorities,
-			})
-			if err != nil {
-				t.Errorf("%s: %s: %v", key, p.join, err)
-				continue
-			}
-			text, want := string(data.Content.Reveal()), "{{ local_hostname }}"
+	for key, c := range rendered(t, example.Files(), api.Kinds()) {
+		for join, text := range bootstrapped(t, &c, "") {
+			want := "{{ local_hostname }}"
 			if key == "edge/flatcar" {
 				want = `"10-flatcar.conf"`
 			}
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %s: %s is not in:\n%s", key, p.join, want, text)
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: %s: %s is not in:\n%s", key, join, want, text)
 			}
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/vsphere"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
@@ -86,7 +84,5 @@ zones-md-1: 1 v1.34.1 in /DC0/host/C1/Resources/kubernetes, 4 CPUs, address of D
 zones-md-2: 1 v1.34.1 in /DC0/host/C2/Resources/kubernetes, 4 CPUs, address of DHCP
 `,
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	same(t, want, got)
 }

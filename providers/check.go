@@ -23,18 +23,3 @@ type Finding struct {
 	// Unavailable or Unanswered, it says why this could not be checked.
 	Err error
 }
-
-// checker decorates a Checker.
-type checker struct {
-	in     Checker
-	around Around
-}
-
-// Check implements Checker.
-func (c checker) Check(ctx context.Context, clusters []*fleet.Cluster) (out []Finding, err error) {
-	err = c.around(ctx, Use{Method: "Check", Op: "check what clusters need"}, func() error {
-		out, err = c.in.Check(ctx, clusters)
-		return err
-	})
-	return out, err
-}

@@ -115,9 +115,14 @@ type collector[V any] interface {
 // Checked returns the Normaliser of the newest version: check fills in defaults and collects what
 // is wrong.
 func Checked[S, V any, C collector[V]](check func(c C, at *field.Path, spec *S)) Normaliser[S] {
-	return func(_ metav1.Object, at *field.Path, spec *S) (any, field.ErrorList) {
+	return CheckedOf(func(c C, _ metav1.Object, at *field.Path, spec *S) { check(c, at, spec) })
+}
+
+// CheckedOf is Checked where check needs the object, as for its name.
+func CheckedOf[S, V any, C collector[V]](check func(c C, o metav1.Object, at *field.Path, spec *S)) Normaliser[S] {
+	return func(o metav1.Object, at *field.Path, spec *S) (any, field.ErrorList) {
 		c := C(new(V))
-		check(c, at, spec)
+		check(c, o, at, spec)
 		return spec, c.Errors()
 	}
 }

@@ -163,19 +163,11 @@ func (c *clone) fill(ctx context.Context, root plumbing.Hash) error {
 	if len(wants) > maxWants {
 		wants = []plumbing.Hash{root}
 	}
-	s, err := c.remote.open(ctx, uploadPack)
+	s, _, req, err := c.request(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	ar, err := refs(ctx, s)
-	if err != nil {
-		return err
-	}
-	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
-	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-		return err
-	}
 	req.Wants = wants
 	staged := c.store.stage()
 	if err := receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, staged, c.budget) }); err != nil {
@@ -220,19 +212,11 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 // without their content if the server can omit it. If the server does not know
 // base, it has all commits of tip.
 func (c *clone) commitsSince(ctx context.Context, tip, base plumbing.Hash) (*store, error) {
-	s, err := c.remote.open(ctx, uploadPack)
+	s, ar, req, err := c.request(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	ar, err := refs(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
-	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-		return nil, err
-	}
 	if ar.Capabilities.Supports(capability.Filter) {
 		if err := req.Capabilities.Set(capability.Filter); err != nil {
 			return nil, err
@@ -242,6 +226,24 @@ func (c *clone) commitsSince(ctx context.Context, tip, base plumbing.Hash) (*sto
 	req.Wants, req.Haves = []plumbing.Hash{tip}, []plumbing.Hash{base}
 	out := &store{objects: map[plumbing.Hash]rawObject{}}
 	return out, receive(ctx, s, req, func(pack io.Reader) error { return unpack(pack, out, c.budget) })
+}
+
+// request opens a session with what the server tells of itself, for a request of objects without reports of progress.
+// The caller closes the session.
+func (c *clone) request(ctx context.Context) (session, *packp.AdvRefs, *packp.UploadPackRequest, error) {
+	s, err := c.remote.open(ctx, uploadPack)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ar, err := refs(ctx, s)
+	if err == nil {
+		req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
+		if err = req.Capabilities.Set(capability.NoProgress); err == nil {
+			return s, ar, req, nil
+		}
+	}
+	s.close()
+	return nil, nil, nil, err
 }
 
 // has notes that the commit h is complete in the store.

@@ -46,19 +46,11 @@ func (c *clone) reached(ctx context.Context, h plumbing.Hash) error {
 // deepen fetches depth commits of the newest revision's history, and keeps of them the
 // commit h with its content. It reports whether h is there.
 func (c *clone) deepen(ctx context.Context, h plumbing.Hash, depth int) (bool, error) {
-	s, err := c.remote.open(ctx, uploadPack)
+	s, ar, req, err := c.request(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer s.close()
-	ar, err := refs(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
-	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-		return false, err
-	}
 	if depth > 0 {
 		if !ar.Capabilities.Supports(capability.Shallow) {
 			return false, nil

@@ -52,19 +52,11 @@ const (
 // graph returns the history of the commit tip, of at most depth commits; 0 is all. It has what
 // filter leaves of the objects, where the server knows filters.
 func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int, filter packp.Filter) (*graph, error) {
-	s, err := c.remote.open(ctx, uploadPack)
+	s, ar, req, err := c.request(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	ar, err := refs(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	req := packp.NewUploadPackRequestFromCapabilities(ar.Capabilities)
-	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
-		return nil, err
-	}
 	filtered := ar.Capabilities.Supports(capability.Filter)
 	if filtered {
 		if err := req.Capabilities.Set(capability.Filter); err != nil {

@@ -156,7 +156,14 @@ func (r repository) mutated(t *rapid.T) repository {
 			out.specs[name] = spec{Version: "v1.34.1", Ring: "prod"}
 			continue
 		}
-		switch rapid.SampledFrom([]string{"version", "variant", "ring", "replicas", "drain", "taint", "check", "pool", "paused", "protect", "abandon", "delete", "broken", "proxy", "drift", "release", "gone", "kept", "kept count", "kept paused", "addon", "label"}).Draw(t, "field") {
+		field := rapid.SampledFrom([]string{"version", "variant", "ring", "replicas", "drain", "taint", "check", "pool", "paused", "protect", "abandon", "delete", "broken", "proxy", "drift", "release", "gone", "kept", "kept count", "kept paused", "addon", "label"}).Draw(t, "field")
+		if flag := map[string]*bool{
+			"taint": &s.Taint, "check": &s.Check, "pool": &s.Pool, "paused": &s.Paused, "protect": &s.Protect, "abandon": &s.Abandon,
+			"delete": &s.Delete, "broken": &s.Broken, "proxy": &s.SkipProxy, "kept paused": &s.KeptPaused,
+		}[field]; flag != nil {
+			*flag = !*flag
+		}
+		switch field {
 		case "version":
 			s.Version = rapid.SampledFrom([]string{"v1.34.1", "v1.35.0", "v1.36.0"}).Draw(t, "version")
 		case "variant":
@@ -167,24 +174,6 @@ func (r repository) mutated(t *rapid.T) repository {
 			s.Replicas = rapid.IntRange(0, 2).Draw(t, "replicas")
 		case "drain":
 			s.Drain = rapid.SampledFrom([]int{0, 600}).Draw(t, "drain")
-		case "taint":
-			s.Taint = !s.Taint
-		case "check":
-			s.Check = !s.Check
-		case "pool":
-			s.Pool = !s.Pool
-		case "paused":
-			s.Paused = !s.Paused
-		case "protect":
-			s.Protect = !s.Protect
-		case "abandon":
-			s.Abandon = !s.Abandon
-		case "delete":
-			s.Delete = !s.Delete
-		case "broken":
-			s.Broken = !s.Broken
-		case "proxy":
-			s.SkipProxy = !s.SkipProxy
 		case "drift":
 			s.Drift = rapid.SampledFrom(append(fleet.DriftPolicies(), "")).Draw(t, "drift")
 		case "release":
@@ -193,8 +182,6 @@ func (r repository) mutated(t *rapid.T) repository {
 			s.Kept, s.KeptCount = !s.Kept, 1
 		case "kept count":
 			s.KeptCount = rapid.IntRange(0, 3).Draw(t, "kept count")
-		case "kept paused":
-			s.KeptPaused = !s.KeptPaused
 		case "addon":
 			s.Addon = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "addon")
 		case "label":

@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"fmt"
 	"time"
 
@@ -154,7 +153,3 @@ func token(c fleet.Key, ca fleet.SecretData, m fleet.MachineName) (inside.Token,
 	}
 	return t, nil
 }
-
-// CACertHash returns the hash by which kubeadm pins an authority, as it stands
-// in discovery.bootstrapToken.caCertHashes.
-func CACertHash(c *x509.Certificate) string { return pki.Hash(c) }

@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/pki"
 	"fairlead.dev/providers/distribution/pki/pkitest"
 )
 
@@ -130,7 +131,7 @@ func TestToken(t *testing.T) {
 func TestCACertHash(t *testing.T) {
 	// As openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum has it.
 	const want = "sha256:5cd252fb0ce8932436faf8ccd1040981b89ee4ad6b9fe9e2a2b7e71aacb27cd3"
-	if got := kubeadm.CACertHash(certificate(t, pkitest.Authority(t, "kubernetes", 1)[fleet.TLSCertKey].Reveal())); got != want {
+	if got := pki.Hash(certificate(t, pkitest.Authority(t, "kubernetes", 1)[fleet.TLSCertKey].Reveal())); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

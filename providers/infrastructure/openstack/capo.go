@@ -61,10 +61,10 @@ func (f *finder) describe(p *cloud.Project, what, description string, o snapshot
 	})
 }
 
-// neutron returns a setter that asks Neutron of p.
-func neutron(p *cloud.Project, do func(context.Context, *gophercloud.ServiceClient, string) error) func(context.Context, string) error {
+// by returns a setter that asks a service.
+func by(service cloud.Service, do func(context.Context, *gophercloud.ServiceClient, string) error) func(context.Context, string) error {
 	return func(ctx context.Context, text string) error {
-		client, err := p.Network(ctx)
+		client, err := service(ctx)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (f *finder) managedNetwork() error {
 	if n.Shared {
 		return fleet.Errorf(fleet.Conflict, "take over network "+n.Name, "other projects use it too (name it in spec.network instead)")
 	}
-	f.describe(p, "network "+n.Name, n.Description, f.owner, network.ForNodes, "", "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "network "+n.Name, n.Description, f.owner, network.ForNodes, "", "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return networks.Update(ctx, c, n.ID, networks.UpdateOpts{Description: &text}).Err
 	}))
 	for _, want := range spec.ManagedSubnets {
@@ -129,7 +129,7 @@ func (f *finder) managedNetwork() error {
 			return fleet.Errorf(fleet.NotFound, "find subnet "+want.CIDR, "network %s has none of that range", n.Name)
 		}
 		subnet := s.Subnets.All[i]
-		f.describe(p, "subnet "+subnet.Name+" "+subnet.CIDR, subnet.Description, f.owner, network.ForNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		f.describe(p, "subnet "+subnet.Name+" "+subnet.CIDR, subnet.Description, f.owner, network.ForNodes, f.theirs(), "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return subnets.Update(ctx, c, subnet.ID, subnets.UpdateOpts{Description: &text}).Err
 		}))
 	}
@@ -140,7 +140,7 @@ func (f *finder) managedNetwork() error {
 	if err != nil {
 		return err
 	}
-	f.describe(p, "router "+r.Name, r.Description, f.owner, network.ForNodes, f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "router "+r.Name, r.Description, f.owner, network.ForNodes, f.theirs(), "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return routers.Update(ctx, c, r.ID, routers.UpdateOpts{Description: &text}).Err
 	}))
 	return nil
@@ -157,7 +157,7 @@ func (f *finder) managedGroups() error {
 		if err != nil {
 			return err
 		}
-		f.describe(p, "security group "+g.Name, g.Description, f.owner, string(name), theirGroup, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		f.describe(p, "security group "+g.Name, g.Description, f.owner, string(name), theirGroup, "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return groups.Update(ctx, c, g.ID, groups.UpdateOpts{Description: &text}).Err
 		}))
 	}
@@ -181,7 +181,7 @@ func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o snapsho
 	} else if ip.Description != f.theirs() {
 		return
 	}
-	f.describe(p, "floating IP "+ip.FloatingIP, ip.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "floating IP "+ip.FloatingIP, ip.Description, o, text, before, "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		// With its port: an older Neutron takes a change without one for a request to let go of it.
 		return floatingips.Update(ctx, c, ip.ID, floatingips.UpdateOpts{Description: &text, PortID: &ip.PortID, FixedIP: ip.FixedIP}).Err
 	}))

@@ -17,17 +17,6 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/network"
 )
 
-// octavia returns a setter that asks Octavia of p.
-func octavia(p *cloud.Project, do func(context.Context, *gophercloud.ServiceClient, string) error) func(context.Context, string) error {
-	return func(ctx context.Context, text string) error {
-		client, err := p.LoadBalancer(ctx)
-		if err != nil {
-			return err
-		}
-		return do(ctx, client, text)
-	}
-}
-
 // balancer returns the load balancer of the API server, or nil where none is
 // managed.
 func (f *finder) balancer() (*loadbalancers.LoadBalancer, error) {
@@ -55,7 +44,7 @@ func (f *finder) endpoint(context.Context) error {
 	if lb == nil {
 		return nil
 	}
-	f.describe(p, "load balancer "+lb.Name, lb.Description, f.owner, network.ForEndpoint, f.theirs(), lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "load balancer "+lb.Name, lb.Description, f.owner, network.ForEndpoint, f.theirs(), lb.ID, by(p.LoadBalancer, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return loadbalancers.Update(ctx, c, lb.ID, loadbalancers.UpdateOpts{Description: &text}).Err
 	}))
 	for _, l := range s.Listeners.All {
@@ -66,11 +55,11 @@ func (f *finder) endpoint(context.Context) error {
 		if l.ProtocolPort == int(f.port()) {
 			text = network.ForEndpoint
 		}
-		f.describe(p, "listener "+l.Name, l.Description, f.owner, text, "", lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		f.describe(p, "listener "+l.Name, l.Description, f.owner, text, "", lb.ID, by(p.LoadBalancer, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return listeners.Update(ctx, c, l.ID, listeners.UpdateOpts{Description: &text}).Err
 		}))
 		if t := s.Pools.Get(l.DefaultPoolID); t != nil {
-			f.describe(p, "pool "+t.Name, t.Description, f.owner, fmt.Sprintf("port %d", l.ProtocolPort), "", lb.ID, octavia(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+			f.describe(p, "pool "+t.Name, t.Description, f.owner, fmt.Sprintf("port %d", l.ProtocolPort), "", lb.ID, by(p.LoadBalancer, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 				return lbpools.Update(ctx, c, t.ID, lbpools.UpdateOpts{Description: &text}).Err
 			}))
 		}

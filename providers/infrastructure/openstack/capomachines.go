@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,23 +52,12 @@ func (f *finder) machines(ctx context.Context, all []providers.AdoptedMachine) e
 // server claims a server, its ports, trunks, volumes and floating IPs.
 func (f *finder) server(at projectState, v servers.Server, o snapshot.Owner, tags map[string]string) {
 	p, s := at.project, at.snapshot
-	want := maps.Clone(v.Metadata)
-	if want == nil {
-		want = make(map[string]string)
-	}
-	maps.Copy(want, cloud.Metadata(tags))
-	has, _ := cloud.MetadataOwner(v.Metadata)
-	set := func(ctx context.Context, m map[string]string) error {
+	f.metadata(p, "server "+v.Name, o, v.Metadata, tags, func(ctx context.Context, m map[string]string) error {
 		client, err := p.Compute(ctx)
 		if err != nil {
 			return err
 		}
 		return servers.ResetMetadata(ctx, client, v.ID, servers.MetadataOpts(m)).Err
-	}
-	f.claims = append(f.claims, adoption{
-		what: "server " + v.Name, owner: o, has: has, done: maps.Equal(v.Metadata, want), project: p,
-		mark:    func(ctx context.Context) error { return set(ctx, want) },
-		release: func(ctx context.Context) error { return set(ctx, unmarked(v.Metadata)) },
 	})
 	for _, t := range s.Ports.All {
 		if t.DeviceID != v.ID || !strings.HasPrefix(t.Name, v.Name+"-") {
@@ -90,14 +78,14 @@ func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o sna
 	if strings.HasPrefix(t.Description, "[fairlead.dev ") || said == f.theirs() || said == "" {
 		text, before = "", f.theirs()
 	}
-	f.describe(p, "port "+t.Name, t.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+	f.describe(p, "port "+t.Name, t.Description, o, text, before, "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 		return ports.Update(ctx, c, t.ID, ports.UpdateOpts{Description: &text}).Err
 	}))
 	for _, k := range s.Trunks.All {
 		if k.PortID != t.ID {
 			continue
 		}
-		f.describe(p, "trunk "+k.Name, k.Description, o, "", f.theirs(), "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
+		f.describe(p, "trunk "+k.Name, k.Description, o, "", f.theirs(), "", by(p.Network, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
 			return trunks.Update(ctx, c, k.ID, trunks.UpdateOpts{Description: &text}).Err
 		}))
 	}
@@ -109,23 +97,25 @@ func (f *finder) portOf(p *cloud.Project, s *cloud.Snapshot, t cloud.Port, o sna
 }
 
 func (f *finder) volume(p *cloud.Project, t volumes.Volume, o snapshot.Owner, tags map[string]string) {
-	want := maps.Clone(t.Metadata)
-	if want == nil {
-		want = make(map[string]string)
-	}
-	maps.Copy(want, cloud.Metadata(tags))
-	has, _ := cloud.MetadataOwner(t.Metadata)
-	set := func(ctx context.Context, m map[string]string) error {
+	f.metadata(p, "volume "+t.Name, o, t.Metadata, tags, func(ctx context.Context, m map[string]string) error {
 		client, err := p.BlockStorage(ctx)
 		if err != nil {
 			return err
 		}
 		return volumes.Update(ctx, client, t.ID, volumeMetadata(m)).Err
-	}
+	})
+}
+
+// metadata adds the adoption of a thing whose mark is in its metadata, which set replaces.
+func (f *finder) metadata(p *cloud.Project, what string, o snapshot.Owner, have, tags map[string]string, set func(context.Context, map[string]string) error) {
+	want := make(map[string]string, len(have)+len(tags))
+	maps.Copy(want, have)
+	maps.Copy(want, cloud.Metadata(tags))
+	has, _ := cloud.MetadataOwner(have)
 	f.claims = append(f.claims, adoption{
-		what: fmt.Sprintf("volume %s", t.Name), owner: o, has: has, done: maps.Equal(t.Metadata, want), project: p,
+		what: what, owner: o, has: has, done: maps.Equal(have, want), project: p,
 		mark:    func(ctx context.Context) error { return set(ctx, want) },
-		release: func(ctx context.Context) error { return set(ctx, unmarked(t.Metadata)) },
+		release: func(ctx context.Context) error { return set(ctx, unmarked(have)) },
 	})
 }
 

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,10 +24,57 @@ import (
 //	Env    how to reach it, for a shell
 type Process struct{ Dir, Env string }
 
-func (p Process) file(name string) string { return filepath.Join(p.Dir, name) }
+// Main is a program with the arguments up, down and serve, the first and the last with flags, whose
+// process leaves its files in the user's cache, or in the folder that FAIRLEAD_LAB_NAME names. It ends
+// with the context of serve, which calls Ready and Ended.
+func Main(name, env string, flags *flag.FlagSet, serve func(context.Context, Process) error) {
+	Run(func(ctx context.Context, args []string) error {
+		dir := os.Getenv("FAIRLEAD_LAB_" + strings.ToUpper(name))
+		if dir == "" {
+			cache, err := os.UserCacheDir()
+			if err != nil {
+				return err
+			}
+			dir = filepath.Join(cache, "fairlead", name)
+		}
+		return Process{dir, env}.Do(ctx, args, flags, serve)
+	})
+}
 
-// Up starts it unless it runs, and prints how to reach it.
-func (p Process) Up(ctx context.Context, args []string) error {
+// Run calls do with the arguments of the program, until it is asked to end, and ends with its error.
+func Run(do func(ctx context.Context, args []string) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := do(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Do does what args begin with: up, down or serve.
+func (p Process) Do(ctx context.Context, args []string, flags *flag.FlagSet, serve func(context.Context, Process) error) error {
+	if len(args) == 0 {
+		return errors.New("missing argument: up, down or serve; its main.go below test/lab lists their flags")
+	}
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "up":
+		return p.up(ctx, args[1:])
+	case "down":
+		return p.down(ctx)
+	case "serve":
+		return serve(ctx, p)
+	}
+	return fmt.Errorf("unknown argument %q: must be one of up, down, serve", args[0])
+}
+
+// File is the path of a file that it leaves.
+func (p Process) File(name string) string { return filepath.Join(p.Dir, name) }
+
+// up starts it unless it runs, and prints how to reach it.
+func (p Process) up(ctx context.Context, args []string) error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return err
 	}
@@ -34,16 +83,16 @@ func (p Process) Up(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(p.file(p.Env))
-	_, unprinted := fmt.Fprintf(os.Stdout, "%s# log: %s\n", text, p.file("log"))
+	text, err := os.ReadFile(p.File(p.Env))
+	_, unprinted := fmt.Fprintf(os.Stdout, "%s# log: %s\n", text, p.File("log"))
 	return errors.Join(err, unprinted)
 }
 
 func (p Process) start(ctx context.Context, args []string) error {
-	if err := os.Remove(p.file(p.Env)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(p.File(p.Env)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	log, err := os.Create(p.file("log"))
+	log, err := os.Create(p.File("log"))
 	if err != nil {
 		return err
 	}
@@ -57,12 +106,12 @@ func (p Process) start(ctx context.Context, args []string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	for {
-		if _, err := os.Stat(p.file(p.Env)); err == nil {
+		if _, err := os.Stat(p.File(p.Env)); err == nil {
 			return nil
 		}
 		select {
 		case err := <-ended:
-			said, unread := os.ReadFile(p.file("log"))
+			said, unread := os.ReadFile(p.File("log"))
 			return errors.Join(fmt.Errorf("it ended: %s", bytes.TrimSpace(said)), err, unread)
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), c.Process.Kill())
@@ -76,21 +125,21 @@ func (p Process) Ready(env string) error {
 	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+	if err := os.WriteFile(p.File("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err
 	}
-	part := p.file(p.Env + ".part")
-	return errors.Join(os.WriteFile(part, []byte(env), 0o600), os.Rename(part, p.file(p.Env)))
+	part := p.File(p.Env + ".part")
+	return errors.Join(os.WriteFile(part, []byte(env), 0o600), os.Rename(part, p.File(p.Env)))
 }
 
 // Ended takes away what says that it serves.
 func (p Process) Ended() error {
-	return errors.Join(os.Remove(p.file("pid")), os.Remove(p.file(p.Env)))
+	return errors.Join(os.Remove(p.File("pid")), os.Remove(p.File(p.Env)))
 }
 
 // pid is the process that runs; 0: none does. An id may have become another's since.
 func (p Process) pid() int {
-	text, err := os.ReadFile(p.file("pid"))
+	text, err := os.ReadFile(p.File("pid"))
 	if err != nil {
 		return 0
 	}
@@ -105,8 +154,8 @@ func (p Process) pid() int {
 	return pid
 }
 
-// Down ends it and waits until it is gone.
-func (p Process) Down(ctx context.Context) error {
+// down ends it and waits until it is gone.
+func (p Process) down(ctx context.Context) error {
 	pid := p.pid()
 	if pid == 0 {
 		_, err := fmt.Fprintln(os.Stdout, "it does not run")
@@ -115,7 +164,7 @@ func (p Process) Down(ctx context.Context) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		return err
 	}
-	for p.pid() == pid {
+	for running(pid) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -124,4 +173,10 @@ func (p Process) Down(ctx context.Context) error {
 	}
 	_, err := fmt.Fprintln(os.Stdout, "stopped")
 	return err
+}
+
+// running reports whether there is a process, which takes its files away before it ends.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
 }

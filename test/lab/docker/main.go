@@ -9,11 +9,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"fairlead.dev/test/lab/daemon"
 	"fairlead.dev/test/lab/docker/podman"
@@ -25,40 +23,21 @@ import (
 const network = "docker"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) != 1 {
-		return errors.New("say what to do: up, down or serve; test/lab/docker/main.go explains them")
-	}
-	dir, err := images.Dir()
-	if err != nil {
-		return err
-	}
-	dir = filepath.Join(dir, "docker")
-	p := daemon.Process{Dir: dir, Env: "docker.env"}
-	switch args[0] {
-	case "up":
-		return p.Up(ctx, nil)
-	case "down":
-		return p.Down(ctx)
-	case "serve":
-		if err := lab.Enter(ctx, network); err != nil {
+	daemon.Run(func(ctx context.Context, args []string) error {
+		dir, err := images.Dir()
+		if err != nil {
 			return err
 		}
-		return serve(ctx, p)
-	}
-	return fmt.Errorf("%q is nothing that it does: up, down, serve", args[0])
+		p := daemon.Process{Dir: filepath.Join(dir, "docker"), Env: "docker.env"}
+		return p.Do(ctx, args, flag.NewFlagSet("docker", flag.ContinueOnError), serve)
+	})
 }
 
 // serve runs podman until it is asked to end.
 func serve(ctx context.Context, p daemon.Process) error {
+	if err := lab.Enter(ctx, network); err != nil {
+		return err
+	}
 	l, err := lab.Up(ctx, lab.Options{Name: network}) // without machines, so that its program finds the network
 	if err != nil {
 		return err

@@ -11,13 +11,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
@@ -28,47 +23,10 @@ import (
 
 func main() {
 	lab.Hook() // machines start as this program
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return errors.New("say what to do: up, down or serve; test/lab/vsphere/main.go lists their arguments")
-	}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags := flag.NewFlagSet("vsphere", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:15443", "address and port")
 	machines := flags.String("machines", "", "name of the Kubernetes lab whose machines VMs are; none: they are simulated")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	dir, err := folder()
-	if err != nil {
-		return err
-	}
-	p := daemon.Process{Dir: dir, Env: "vcenter.env"}
-	switch args[0] {
-	case "up":
-		return p.Up(ctx, args[1:])
-	case "down":
-		return p.Down(ctx)
-	case "serve":
-		return serve(ctx, p, *listen, *machines)
-	}
-	return fmt.Errorf("%q is nothing that it does: up, down, serve", args[0])
-}
-
-// folder is where the process leaves its log and how to reach it.
-func folder() (string, error) {
-	if d := os.Getenv("FAIRLEAD_LAB_VSPHERE"); d != "" {
-		return d, nil
-	}
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "fairlead", "vsphere"), err
+	daemon.Main("vsphere", "vcenter.env", flags, func(ctx context.Context, p daemon.Process) error { return serve(ctx, p, *listen, *machines) })
 }
 
 // serve runs a vCenter until it is asked to end.

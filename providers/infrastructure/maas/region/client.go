@@ -35,12 +35,10 @@ type Client struct {
 // New returns a client, and makes no request.
 func New(c Credential, o Options) (*Client, error) {
 	if o.Base == nil {
-		config, err := c.tls()
+		base, err := transport.Trusting(c.CA)
 		if err != nil {
 			return nil, fleet.Errorf(fleet.Unauthorized, "use the credential of MAAS", "%w", err)
 		}
-		base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
-		base.TLSClientConfig = config
 		o.Base = base
 	}
 	if o.Timeout == 0 {

@@ -1,12 +1,11 @@
 package region
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net/url"
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // A Credential says where a MAAS is, and who asks.
@@ -37,21 +36,8 @@ func ReadCredential(from, endpoint, key, ca string) (Credential, error) {
 	if strings.Count(c.Key, ":") != 2 {
 		return c, fleet.Errorf(fleet.Unauthorized, op, "MAAS_API_KEY does not have three parts with colons between them (copy it from the preferences of a user in MAAS)")
 	}
-	if _, err := c.tls(); err != nil {
+	if _, err := transport.Trusting(c.CA); err != nil {
 		return c, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
 	return c, nil
-}
-
-// tls returns what connections are checked with.
-func (c Credential) tls() (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.CA == "" {
-		return out, nil
-	}
-	out.RootCAs = x509.NewCertPool()
-	if !out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
-		return nil, errCA
-	}
-	return out, nil
 }

@@ -14,11 +14,8 @@ import (
 	"fairlead.dev/providers/driver/transport"
 )
 
-// What credentials and answers lack.
-var (
-	errCA      = errors.New("ca.crt has no certificate in PEM")
-	errNotMAAS = errors.New("the answer is none of MAAS (correct MAAS_ENDPOINT in the Secret maas)")
-)
+// errNotMAAS is of an answer of another server.
+var errNotMAAS = errors.New("the answer is none of MAAS (correct MAAS_ENDPOINT in the Secret maas)")
 
 // A refusalError is an answer with which MAAS refused a request, or failed at it.
 type refusalError struct{ transport.Answer }
@@ -125,6 +122,3 @@ func isAddress(err error) bool {
 
 // IsMissing reports whether err says that the thing is not there.
 func IsMissing(err error) bool { return kindOf(err) == fleet.NotFound }
-
-// Refused reports whether err proves that nothing was done.
-func Refused(err error) bool { return fleet.Refused(Wrap("", err)) }

@@ -185,13 +185,6 @@ func (c *Client) Allocate(ctx context.Context, id, agent, comment string, constr
 	return c.change(ctx, http.MethodPost, "machines/", "allocate", f)
 }
 
-// WouldAllocate reports, by an error, whether a machine is free that has what it is to have.
-func (c *Client) WouldAllocate(ctx context.Context, constraints Constraints) error {
-	f := constraints.form()
-	f.Set("dry_run", "true")
-	return c.change(ctx, http.MethodPost, "machines/", "allocate", f)
-}
-
 // Annotate sets annotations of a machine of ours; an empty value removes one. A key has letters, digits,
 // '_', '.' and '-'.
 func (c *Client) Annotate(ctx context.Context, id string, annotations map[string]string) error {

@@ -86,12 +86,12 @@ func Kinds() []fleet.Kind {
 	pool.Unused["spec.namePrefix"] = "there are no IPAddress objects to be named"
 	pool.Limited = map[string]string{"spec.allocationStrategy": "either way the search for a free address begins where a hash of the machine's name says"}
 
-	host := kind(fleet.InfrastructureCompanion, hostGroup, HostKind, kinds.Objects(normaliseHost, alpha))
+	host := kind(fleet.InfrastructureCompanion, hostGroup, HostKind, kinds.Objects(kinds.CheckedOf((*validator).host), alpha))
 	maps.Copy(host.Refused, refusedOfHost())
 	host.Unused["spec.description"] = "it is for people"
 	host.Identities = identities
-	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, kinds.Objects(normaliseSettings, alpha))
-	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, kinds.Objects(normaliseComponents, alpha))
+	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, kinds.Objects(kinds.CheckedOf((*validator).settings), alpha))
+	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, kinds.Objects(kinds.CheckedOf((*validator).components), alpha))
 	settings.Resolve, components.Resolve = resolveFirmware, resolveFirmware
 	remediation := kind(fleet.InfrastructureCompanion, group, remediationKind,
 		kinds.BareTemplates(kinds.Checked((*validator).remediation), newest),
@@ -113,26 +113,6 @@ func normaliseOldMachines(o metav1.Object, _ *field.Path, in *v1beta1MachineTemp
 	var v validator
 	s := &MachineSpec{Metal3MachineSpec: *v.convertMachine(templatePath, &in.Template.Spec), NodeReuse: in.NodeReuse}
 	v.machine(templatePath, &s.Metal3MachineSpec, o.GetNamespace())
-	return s, v.Errs
-}
-
-func normaliseHost(o metav1.Object, at *field.Path, s *BareMetalHostSpec) (any, field.ErrorList) {
-	var v validator
-	v.host(at, o, s)
-	return s, v.Errs
-}
-
-func normaliseSettings(o metav1.Object, at *field.Path, s *HostFirmwareSettingsSpec) (any, field.ErrorList) {
-	var v validator
-	s.host = o.GetName()
-	v.settings(at, s)
-	return s, v.Errs
-}
-
-func normaliseComponents(o metav1.Object, at *field.Path, s *HostFirmwareComponentsSpec) (any, field.ErrorList) {
-	var v validator
-	s.host = o.GetName()
-	v.components(at, s)
 	return s, v.Errs
 }
 

@@ -39,6 +39,9 @@ func resolveData(spec any, companions func(kind string) map[string]any) (any, fi
 	}
 	var errs field.ErrorList
 	for _, u := range poolUses(specPath, s) {
+		if u.ref.Name == "" {
+			continue
+		}
 		pools := companions(u.ref.Kind)
 		if pools == nil {
 			continue // what else Git holds is not known yet
@@ -74,11 +77,12 @@ func resolveFirmware(spec any, companions func(kind string) map[string]any) (any
 	return spec, nil
 }
 
-// A poolUse is a place that names a pool.
+// A poolUse is a place that names a pool, or an annotation that does.
 type poolUse struct {
-	at     *field.Path
-	ref    IPPoolReference
-	family string // of the addresses it has to have; empty: either
+	at         *field.Path // of ref
+	ref        IPPoolReference
+	annotation FromAnnotation
+	family     string // of the addresses it has to have; empty: either
 }
 
 // Pools returns the pools that s names, each once, by kind and name; those that an annotation
@@ -86,7 +90,7 @@ type poolUse struct {
 func (s *Metal3DataTemplateSpec) Pools() []IPPoolReference {
 	var out []IPPoolReference
 	for _, u := range poolUses(specPath, s) {
-		if !slices.Contains(out, u.ref) {
+		if u.ref.Name != "" && !slices.Contains(out, u.ref) {
 			out = append(out, u.ref)
 		}
 	}
@@ -94,7 +98,7 @@ func (s *Metal3DataTemplateSpec) Pools() []IPPoolReference {
 	return out
 }
 
-// poolUses returns the places of s that name a pool.
+// poolUses returns the places of s that name a pool, or an annotation that does.
 func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 	var out []poolUse
 	if m := s.MetaData; m != nil {
@@ -110,6 +114,11 @@ func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 		return out
 	}
 	at = at.Child("networkData")
+	use := func(at *field.Path, ref IPPoolReference, annotation FromAnnotation, family string) {
+		if ref.Name != "" || annotation != (FromAnnotation{}) {
+			out = append(out, poolUse{at.Child("fromPoolRef", "name"), ref, annotation, family})
+		}
+	}
 	service := func(at *field.Path, d *NetworkDataService) {
 		if d != nil && d.DNSFromIPPool != "" {
 			out = append(out, poolUse{at: at.Child("services", "dnsFromIPPool"), ref: metal3Pool(d.DNSFromIPPool)})
@@ -118,9 +127,7 @@ func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 	routes := func(at *field.Path, family string, list []NetworkDataRoutev4) {
 		for i, r := range list {
 			at := at.Child("routes").Index(i)
-			if r.Gateway.FromPoolRef.Name != "" {
-				out = append(out, poolUse{at.Child("gateway", "fromPoolRef", "name"), r.Gateway.FromPoolRef, family})
-			}
+			use(at.Child("gateway"), r.Gateway.FromPoolRef, r.Gateway.FromPoolAnnotation, family)
 			service(at, r.Services)
 		}
 	}
@@ -132,9 +139,7 @@ func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 	for _, f := range n.Networks.static() {
 		for i, network := range f.list {
 			at := at.Child(f.name).Index(i)
-			if network.FromPoolRef.Name != "" {
-				out = append(out, poolUse{at.Child("fromPoolRef", "name"), network.FromPoolRef, f.family})
-			}
+			use(at, network.FromPoolRef, network.FromPoolAnnotation, f.family)
 			routes(at, f.family, network.Routes)
 		}
 	}
@@ -149,28 +154,9 @@ func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 // PoolAnnotations returns the annotations of s that name pools, each once.
 func (s *Metal3DataTemplateSpec) PoolAnnotations() []FromAnnotation {
 	var out []FromAnnotation
-	add := func(a FromAnnotation) {
-		if a != (FromAnnotation{}) && !slices.Contains(out, a) {
-			out = append(out, a)
-		}
-	}
-	routes := func(list []NetworkDataRoutev4) {
-		for _, r := range list {
-			add(r.Gateway.FromPoolAnnotation)
-		}
-	}
-	if s.NetworkData == nil || s.NetworkData.Networks == nil {
-		return nil
-	}
-	for _, f := range s.NetworkData.Networks.static() {
-		for _, n := range f.list {
-			add(n.FromPoolAnnotation)
-			routes(n.Routes)
-		}
-	}
-	for _, f := range s.NetworkData.Networks.dynamic() {
-		for _, n := range f.list {
-			routes(n.Routes)
+	for _, u := range poolUses(specPath, s) {
+		if u.annotation != (FromAnnotation{}) && !slices.Contains(out, u.annotation) {
+			out = append(out, u.annotation)
 		}
 	}
 	return out

@@ -85,7 +85,7 @@ var (
 // host checks a host and fills in its defaults. Its rules are those of baremetal-operator's
 // webhook, and that a host is known well enough to be managed.
 // Source: baremetal-operator, internal/webhooks/metal3.io/v1alpha1/baremetalhost_validation.go.
-func (v *validator) host(at *field.Path, o metav1.Object, s *BareMetalHostSpec) {
+func (v *validator) host(o metav1.Object, at *field.Path, s *BareMetalHostSpec) {
 	if uuidForm.MatchString(o.GetName()) {
 		v.Invalid(field.NewPath("metadata", "name"), o.GetName(), "must be no UUID: Ironic takes it for the id of a node")
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/providers/driver/objects"
@@ -67,7 +68,8 @@ func (v *validator) size(at *field.Path, n *int) {
 }
 
 // settings checks settings of firmware. Which there are is known of the host alone.
-func (v *validator) settings(at *field.Path, s *HostFirmwareSettingsSpec) {
+func (v *validator) settings(o metav1.Object, at *field.Path, s *HostFirmwareSettingsSpec) {
+	s.host = o.GetName()
 	for name := range s.Settings {
 		v.Required(at.Child("settings").Key(name), name, "the name of a setting")
 	}
@@ -75,7 +77,8 @@ func (v *validator) settings(at *field.Path, s *HostFirmwareSettingsSpec) {
 
 // components checks versions of firmware.
 // Source: baremetal-operator, hostfirmwarecomponents_types.go and its webhook.
-func (v *validator) components(at *field.Path, s *HostFirmwareComponentsSpec) {
+func (v *validator) components(o metav1.Object, at *field.Path, s *HostFirmwareComponentsSpec) {
+	s.host = o.GetName()
 	at = at.Child("updates")
 	for i, u := range s.Updates {
 		at := at.Index(i)

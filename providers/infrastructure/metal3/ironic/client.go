@@ -40,7 +40,7 @@ type Client struct {
 // New returns a client. Nothing is asked yet.
 func New(c Credential, o Options) (*Client, error) {
 	const op = "use Ironic's credential"
-	config, err := c.tls()
+	base, err := transport.Trusting(c.CA)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
@@ -48,8 +48,6 @@ func New(c Credential, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
-	base.TLSClientConfig = config
 	t := transport.New(transport.Options{Base: base, PerSecond: o.Rate, Sent: o.Sent})
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout

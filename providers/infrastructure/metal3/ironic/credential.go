@@ -1,12 +1,11 @@
 package ironic
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net/url"
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // Keys of the Secret that says where Ironic is and who asks.
@@ -44,21 +43,8 @@ func ReadCredential(from string, secret map[string][]byte) (Credential, error) {
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/v1/"
 	c.Endpoint = u.String()
-	if _, err := c.tls(); err != nil {
+	if _, err := transport.Trusting(c.CA); err != nil {
 		return Credential{}, fleet.Errorf(fleet.Unauthorized, op, "%w", err)
 	}
 	return c, nil
-}
-
-// tls returns what connections are checked with.
-func (c Credential) tls() (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.CA == "" {
-		return out, nil
-	}
-	out.RootCAs = x509.NewCertPool()
-	if !out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
-		return nil, errCA
-	}
-	return out, nil
 }

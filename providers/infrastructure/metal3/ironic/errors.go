@@ -16,11 +16,8 @@ import (
 	"fairlead.dev/providers/driver/transport"
 )
 
-// What credentials and answers lack.
-var (
-	errCA     = errors.New("ca.crt has no certificate in PEM")
-	errNoList = errors.New("what answers sends no list of nodes, and is no Ironic (correct the endpoint in its Secret)")
-)
+// errNoList is of an answer that is none of Ironic.
+var errNoList = errors.New("what answers sends no list of nodes, and is no Ironic (correct the endpoint in its Secret)")
 
 // Wrap turns an error of a request to Ironic into a *fleet.Error that says what could not be
 // done, in Ironic's own words. This file is the one place that knows what such an error

@@ -283,14 +283,3 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("indexes %d and %d", a, b)
 	}
 }
-
-func TestNodeLabels(t *testing.T) {
-	host := map[string]string{"example.com/rack": "a", "other.com/rack": "b", "rack": "c", "example.com.evil/rack": "d"}
-	got, err := NodeLabels(" example.com, ,third.com", host)
-	if d := gocmp.Diff(map[string]string{"example.com/rack": "a"}, got); d != "" || err != nil {
-		t.Errorf("%v: -want +got:\n%s", err, d)
-	}
-	if _, err := NodeLabels("a b", host); fleet.KindOf(err) != fleet.Invalid {
-		t.Errorf("got %v, want Invalid", err)
-	}
-}

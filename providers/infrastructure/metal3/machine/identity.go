@@ -3,8 +3,6 @@ package machine
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"fairlead.dev/fleet"
 )
 
@@ -37,32 +35,4 @@ func NodeName(namespace, host string) string { return namespace + "~" + host }
 func ParseNodeName(name string) (namespace, host string, ok bool) {
 	namespace, host, ok = strings.Cut(name, "~")
 	return namespace, host, ok && namespace != "" && host != ""
-}
-
-// LabelPrefixes is the annotation of a Metal3Cluster that names, with commas between them,
-// the prefixes of labels that Nodes have from their hosts.
-// Source: CAPM3, controllers/metal3labelsync_controller.go.
-const LabelPrefixes = "metal3.io/metal3-label-sync-prefixes"
-
-// NodeLabels returns those of a host's labels whose prefixes annotation names, the value of
-// LabelPrefixes. What is no prefix gives the kind Invalid.
-func NodeLabels(annotation string, host map[string]string) (map[string]string, error) {
-	prefixes := make(map[string]bool)
-	for p := range strings.SplitSeq(annotation, ",") {
-		p = strings.TrimSpace(p)
-		if p == "" {
-			continue
-		}
-		if problems := validation.IsDNS1123Subdomain(p); len(problems) > 0 {
-			return nil, fleet.Errorf(fleet.Invalid, "read the annotation "+LabelPrefixes, "%q is no prefix of labels: %s", p, strings.Join(problems, "; "))
-		}
-		prefixes[p] = true
-	}
-	out := make(map[string]string)
-	for name, value := range host {
-		if p, rest, has := strings.Cut(name, "/"); has && rest != "" && prefixes[p] {
-			out[name] = value
-		}
-	}
-	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fairlead.dev/providers/driver/transport/transporttest"
 )
 
 // A Call is a request to the API that came.
@@ -64,7 +67,7 @@ func (i *Ironic) newFront(address string) (*Front, error) {
 	if f.api, err = serve(address, f.answer); err != nil {
 		return nil, err
 	}
-	own, err := certificate(f.api.Listener.Addr())
+	own, err := transporttest.Certificate("ironic", f.api.Listener.Addr().(*net.TCPAddr).IP)
 	if err != nil {
 		return nil, errors.Join(err, f.api.Listener.Close())
 	}

@@ -72,7 +72,7 @@ func Kinds() []fleet.Kind {
 	login := kind(fleet.InfrastructureCompanion, group, identityKind, kinds.Objects(kinds.Checked((*validator).clusterIdentity), alpha))
 	login.ClusterScoped = true
 	pool := kind(fleet.InfrastructureCompanion, group, poolKind, kinds.Objects(kinds.Checked((*validator).pool), alpha))
-	image := kind(fleet.InfrastructureCompanion, imageGroup, imageKind, kinds.Objects(normaliseImage, alpha))
+	image := kind(fleet.InfrastructureCompanion, imageGroup, imageKind, kinds.Objects(kinds.CheckedOf((*validator).orcImage), alpha))
 	image.Refused = map[string]string{
 		"spec.resource.content.download.decompress": "Glance does not unpack what it downloads: give the URL of the unpacked image, or upload it and import it by name",
 		"spec.resyncPeriod":                         "images are looked at with the rest of the project: leave the field out",
@@ -86,12 +86,6 @@ func asWritten[S any](n kinds.Normaliser[S]) kinds.Normaliser[S] {
 		out, errs := n(o, at, spec)
 		return out, writtenAsV1Beta1(errs)
 	}
-}
-
-func normaliseImage(o metav1.Object, at *field.Path, s *ImageSpec) (any, field.ErrorList) {
-	var v validator
-	v.orcImage(at, s, o.GetName())
-	return s, v.Errs
 }
 
 // resolveBelow returns resolve for a kind whose spec is at a path.

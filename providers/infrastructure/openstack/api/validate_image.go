@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/providers/driver/objects"
@@ -15,8 +16,8 @@ import (
 // Source: openstack-resource-controller, api/v1alpha1/image_types.go.
 const maxImageTags = 64
 
-// orcImage checks an Image called name and fills in its defaults.
-func (v *validator) orcImage(at *field.Path, s *ImageSpec, name string) {
+// orcImage checks an Image and fills in its defaults.
+func (v *validator) orcImage(o metav1.Object, at *field.Path, s *ImageSpec) {
 	if s.ManagementPolicy == "" {
 		s.ManagementPolicy = Managed
 	}
@@ -42,7 +43,7 @@ func (v *validator) orcImage(at *field.Path, s *ImageSpec, name string) {
 		v.Add(field.Required(at.Child("resource"), "what the image is made of; for one that exists make managementPolicy unmanaged"))
 		return
 	}
-	v.imageResource(at.Child("resource"), s.Resource, name)
+	v.imageResource(at.Child("resource"), s.Resource, o.GetName())
 	if p := s.Resource.Protected; p != nil && *p && !s.Detach() {
 		v.Forbidden(at.Child("resource", "protected"), true, "Glance deletes no image that is protected: make managedOptions.onDelete detach, or leave it out")
 	}

@@ -2,47 +2,33 @@ package cloud
 
 import (
 	"context"
-	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 )
 
-// faultCache remembers why servers are in ERROR. A server that never got a host is
-// listed without its fault, and has to be asked for it: once.
+// addFaults completes the faults of the fleets' servers in ERROR, and forgets those of
+// others. A server that never got a host is listed without its fault, and has to be asked
+// for it: once. Words that cannot be had are not worth the whole look.
 // Source: Nova keeps such servers in cell0, and looks up faults of a list in one
 // cell only.
-type faultCache struct {
-	mu   *sync.Mutex
-	byID map[string]servers.Fault
-}
-
-func newFaultCache() faultCache {
-	return faultCache{mu: new(sync.Mutex), byID: make(map[string]servers.Fault)}
-}
-
-// fill completes the faults of the fleets' servers in ERROR, and forgets those of
-// others. Words that cannot be had are not worth the whole look.
-func (f *faultCache) fill(ctx context.Context, c *gophercloud.ServiceClient, all []servers.Server) {
-	there := make(map[string]servers.Fault)
+func (p *Project) addFaults(ctx context.Context, c *gophercloud.ServiceClient, all []servers.Server) {
+	there := make(map[string]bool)
 	for i := range all {
 		s := &all[i]
 		if _, ours := MetadataOwner(s.Metadata); !ours || s.Status != "ERROR" || s.Fault.Message != "" {
 			continue
 		}
-		f.mu.Lock()
-		known, ok := f.byID[s.ID]
-		f.mu.Unlock()
+		known, ok := p.faults.Of(s.ID)
 		if !ok {
 			one, err := servers.Get(ctx, c, s.ID).Extract()
 			if err != nil {
 				continue
 			}
 			known = one.Fault
+			p.faults.Note(s.ID, known)
 		}
-		s.Fault, there[s.ID] = known, known
+		s.Fault, there[s.ID] = known, true
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byID = there
+	p.faults.ForgetIf(func(id string, _ servers.Fault) bool { return !there[id] })
 }

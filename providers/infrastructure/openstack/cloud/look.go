@@ -33,14 +33,12 @@ const listsAtOnce = 4
 // look lists everything, and asks for what the listings lack of what is named in
 // them. One listing that fails, or one page of it, fails the whole.
 func (p *Project) look(ctx context.Context) (*Snapshot, error) {
-	out := &Snapshot{Began: time.Now(), memo: &memo{answers: make(map[string]any)}}
+	out := &Snapshot{Began: time.Now(), Lacks: make(map[string]bool), memo: &memo{answers: make(map[string]any)}}
 	id, err := p.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	out.Lacks = maps.Clone(p.lacks)
-	p.mu.Unlock()
+	maps.Copy(out.Lacks, p.lacks.All())
 	tags, err := p.Extension(ctx, "standard-attr-tag")
 	if err != nil {
 		return nil, err
@@ -198,7 +196,7 @@ func (p *Project) lookAtServers(ctx context.Context, s *Snapshot, project string
 	if err != nil {
 		return err
 	}
-	p.faults.fill(ctx, c, all)
+	p.addFaults(ctx, c, all)
 	s.Servers = serverSet(all, project)
 	return nil
 }
@@ -224,5 +222,5 @@ func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) 
 	if err != nil {
 		return err
 	}
-	return p.members.fill(ctx, p.LoadBalancer, &s.Pools)
+	return p.addMembers(ctx, &s.Pools)
 }

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
@@ -12,29 +11,18 @@ import (
 	"fairlead.dev/providers/driver/snapshot"
 )
 
-// memberCache remembers the members of pools by id. Their address and port never
-// change, and a listing of pools gives their ids: a pool is asked for its members
-// only when there is one that was never seen.
-type memberCache struct {
-	mu   *sync.Mutex
-	byID map[string]pools.Member
-}
-
-func newMemberCache() memberCache {
-	return memberCache{mu: new(sync.Mutex), byID: make(map[string]pools.Member)}
-}
-
-// fill completes the members of the pools that fleets own, and forgets those
-// that are gone.
-func (m *memberCache) fill(ctx context.Context, service Service, s *snapshot.Set[pools.Pool]) error {
-	there := make(map[string]pools.Member)
+// addMembers completes the members of the pools that fleets own, and forgets those
+// that are gone. Their address and port never change, and a listing of pools gives their
+// ids: a pool is asked for its members only when there is one that was never seen.
+func (p *Project) addMembers(ctx context.Context, s *snapshot.Set[pools.Pool]) error {
+	there := make(map[string]bool)
 	for i := range s.All {
 		pool := &s.All[i]
 		if _, ours := s.Owner(pool.ID); !ours {
 			continue
 		}
-		if !m.known(pool) {
-			all, err := List(ctx, "members of pool "+pool.Name, service, func(c *gophercloud.ServiceClient) pagination.Pager {
+		if !p.knowsMembers(pool) {
+			all, err := List(ctx, "members of pool "+pool.Name, p.LoadBalancer, func(c *gophercloud.ServiceClient) pagination.Pager {
 				return pools.ListMembers(c, pool.ID, pools.ListMembersOpts{})
 			}, pools.ExtractMembers)
 			if openstackauth.NotFound(err) {
@@ -46,21 +34,18 @@ func (m *memberCache) fill(ctx context.Context, service Service, s *snapshot.Set
 			pool.Members = all
 		}
 		for _, member := range pool.Members {
-			there[member.ID] = member
+			there[member.ID] = true
+			p.members.Note(member.ID, member)
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.byID = there
+	p.members.ForgetIf(func(id string, _ pools.Member) bool { return !there[id] })
 	return nil
 }
 
-// known fills in the members of pool from memory, if all are in it.
-func (m *memberCache) known(pool *pools.Pool) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// knowsMembers fills in the members of pool from memory, if all are in it.
+func (p *Project) knowsMembers(pool *pools.Pool) bool {
 	for i, member := range pool.Members {
-		old, ok := m.byID[member.ID]
+		old, ok := p.members.Of(member.ID)
 		if !ok {
 			return false
 		}

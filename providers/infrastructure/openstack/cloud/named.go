@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
@@ -16,46 +15,14 @@ import (
 	"fairlead.dev/providers/driver/snapshot"
 )
 
-// deletedServers remembers, by id, servers that Nova does not know. Nova gives no id
-// twice, so each is asked for once.
-type deletedServers struct {
-	mu   *sync.Mutex
-	byID map[string]bool
-}
-
-func newDeletedServers() deletedServers {
-	return deletedServers{mu: new(sync.Mutex), byID: make(map[string]bool)}
-}
-
-// unknown returns those of ids that are not known to be deleted. It forgets all others.
-func (d *deletedServers) unknown(ids []string) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	still := make(map[string]bool)
-	var out []string
-	for _, id := range ids {
-		if d.byID[id] {
-			still[id] = true
-			continue
-		}
-		out = append(out, id)
-	}
-	d.byID = still
-	return out
-}
-
-func (d *deletedServers) add(id string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.byID[id] = true
-}
-
 // addNamedServers completes the servers of s with those that its listing lacks and
 // that ports and volumes of machines name as theirs. That a listing lacks a server
 // proves nothing: its cell may be down while it is asked for by page, Nova may keep
 // it for a while after its deletion, or it may be younger than the listing.
 func (p *Project) addNamedServers(ctx context.Context, s *Snapshot, project string) error {
-	named := p.deleted.unknown(missingServers(s))
+	named := missingServers(s)
+	p.deleted.ForgetIf(func(id string, _ bool) bool { return !slices.Contains(named, id) })
+	named = slices.DeleteFunc(named, p.deleted.Has) // Nova gives no id twice, so each is asked for once
 	if len(named) == 0 {
 		return nil
 	}
@@ -74,7 +41,7 @@ func (p *Project) addNamedServers(ctx context.Context, s *Snapshot, project stri
 	all := slices.Clone(s.Servers.All)
 	for i, v := range found {
 		if v == nil {
-			p.deleted.add(named[i])
+			p.deleted.Note(named[i], true)
 			continue
 		}
 		all = append(all, *v)

@@ -8,9 +8,6 @@ type Part struct {
 	Owner snapshot.Owner
 }
 
-// PartsOf returns the parts of machines, of any cluster, that the server with id has.
-func (s *Snapshot) PartsOf(id string) []Part { return s.partsByServer[id] }
-
 // indexParts notes which server has which parts of machines.
 func (s *Snapshot) indexParts() {
 	s.partsByServer = make(map[string][]Part)

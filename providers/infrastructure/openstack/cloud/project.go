@@ -3,9 +3,12 @@ package cloud
 import (
 	"context"
 	"fmt"
-	"sync"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 )
@@ -15,15 +18,13 @@ import (
 type Project struct {
 	*openstackauth.Session
 
-	mu    sync.Mutex
-	lacks map[string]bool // see Lacks
-
 	exclusive chan struct{} // holds one: see Exclusive
 	snapshots *snapshot.Cache[*Snapshot]
 	lookups   lookups
-	members   memberCache
-	faults    faultCache
-	deleted   deletedServers
+	members   driver.Memory[string, pools.Member]  // of the pools of fleets, by id
+	faults    driver.Memory[string, servers.Fault] // why servers of fleets are in ERROR, by id
+	deleted   driver.Memory[string, bool]          // servers, by id, that Nova does not know
+	lacks     driver.Memory[string, bool]          // see Lacks
 }
 
 func newProject(o Options, c openstackauth.Credential) (*Project, error) {
@@ -32,8 +33,7 @@ func newProject(o Options, c openstackauth.Credential) (*Project, error) {
 		return nil, err
 	}
 	p := &Project{
-		Session: s, lacks: make(map[string]bool), exclusive: make(chan struct{}, 1), faults: newFaultCache(),
-		lookups: newLookups(), members: newMemberCache(), deleted: newDeletedServers(),
+		Session: s, exclusive: make(chan struct{}, 1), lookups: newLookups(),
 	}
 	p.snapshots = snapshot.NewCache(o.Tick, "list what is in the project", p.list)
 	return p, nil
@@ -96,8 +96,4 @@ func (p *Project) Exclusive(ctx context.Context) (release func(), err error) {
 
 // Lacks notes that the cloud said it does not have what, so that it is not asked
 // again: snapshots that are begun from now on say so.
-func (p *Project) Lacks(what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lacks[what] = true
-}
+func (p *Project) Lacks(what string) { p.lacks.Note(what, true) }

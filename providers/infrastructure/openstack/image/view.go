@@ -5,13 +5,13 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imageimport"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -41,32 +41,23 @@ const retry = 5 * time.Minute
 // A Keeper remembers what it asked Glance for. It is safe for concurrent use.
 type Keeper struct {
 	settle time.Duration
-	mu     sync.Mutex
-	asked  map[string]time.Time // imports by image, and makings by what they make
+	asked  driver.Memory[string, time.Time] // imports by image, and makings by what they make
 }
 
 // NewKeeper returns a Keeper for a Glance that shows every change after settle.
 func NewKeeper(settle time.Duration) *Keeper {
-	return &Keeper{settle: settle, asked: make(map[string]time.Time)}
+	return &Keeper{settle: settle}
 }
 
 // ask notes that something is asked for. Old notes go.
 func (k *Keeper) ask(what string, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for old, at := range k.asked {
-		if now.Sub(at) > max(retry, k.settle) {
-			delete(k.asked, old)
-		}
-	}
-	k.asked[what] = now
+	k.asked.ForgetIf(func(_ string, at time.Time) bool { return now.Sub(at) > max(retry, k.settle) })
+	k.asked.Note(what, now)
 }
 
 // within reports whether something was asked for not longer ago than that.
 func (k *Keeper) within(what string, limit time.Duration, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at, ok := k.asked[what]
+	at, ok := k.asked.Of(what)
 	return ok && now.Sub(at) <= limit
 }
 

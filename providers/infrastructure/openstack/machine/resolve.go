@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/network"
 )
 
 // A found thing is one that a filter may mean.
@@ -49,19 +50,8 @@ func words(filter any) string {
 
 // one returns the only one of all. The error is of kind Invalid, and names field.
 func one(what, field string, filter any, all []found) (string, error) {
-	op := "look up " + field
-	switch len(all) {
-	case 1:
-		return all[0].id, nil
-	case 0:
-		return "", fleet.Errorf(fleet.Invalid, op, "the project sees no %s like %s (make it, share it with the project, or correct %s)", what, words(filter), field)
-	}
-	var list []string
-	for _, f := range all {
-		list = append(list, fmt.Sprintf("%s (%s)", f.id, f.name))
-	}
-	slices.Sort(list)
-	return "", fleet.Errorf(fleet.Invalid, op, "%d are like %s: %s (give the id of one)", len(all), words(filter), strings.Join(list, ", "))
+	f, err := network.Only(field, what, filter, all, func(found) bool { return true }, func(f found) string { return f.id + " (" + f.name + ")" })
+	return f.id, err
 }
 
 func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Image) (string, error) {

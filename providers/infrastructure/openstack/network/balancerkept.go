@@ -23,17 +23,17 @@ func (v *view) lbDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 		return p
 	}
 	if want := ptr.Deref(v.balancer().Provider, ""); want != "" && lb.Provider != "" && alias(want) != alias(lb.Provider) {
-		d.cannotFollow(field+".provider", "load balancer %s is of provider %s "+putBack, lb.Name, lb.Provider)
+		d.CannotFollow(field+".provider", "load balancer %s is of provider %s "+putBack, lb.Name, lb.Provider)
 	}
 	if want := ptr.Deref(v.balancer().AvailabilityZone, ""); want != "" && lb.AvailabilityZone != "" && want != lb.AvailabilityZone {
-		d.cannotFollow(field+".availabilityZone", "load balancer %s is in zone %s "+putBack, lb.Name, lb.AvailabilityZone)
+		d.CannotFollow(field+".availabilityZone", "load balancer %s is in zone %s "+putBack, lb.Name, lb.AvailabilityZone)
 	}
 	if want := ptr.Deref(v.apiServer().FixedIP, ""); want != "" && lb.VipAddress != "" && !sameAddress(want, lb.VipAddress) {
-		d.cannotFollow("apiServer.fixedIP", "load balancer %s has the address %s "+putBack, lb.Name, lb.VipAddress)
+		d.CannotFollow("apiServer.fixedIP", "load balancer %s has the address %s "+putBack, lb.Name, lb.VipAddress)
 	}
 	if want := ptr.Deref(v.balancer().Flavor, ""); want != "" {
 		if has, ok := v.flavorOf(lb); ok && has != want {
-			d.cannotFollow(field+".flavor", "load balancer %s is of flavor %s "+putBack, lb.Name, cmp.Or(has, "none"))
+			d.CannotFollow(field+".flavor", "load balancer %s is of flavor %s "+putBack, lb.Name, cmp.Or(has, "none"))
 		}
 	}
 	v.lbPlaceDiffers(d, lb)
@@ -59,18 +59,18 @@ func (v *view) lbPlaceDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 	p, more := v.balancer().Network, v.balancer().Subnets
 	if p != nil && ok {
 		if _, err := findNetwork(field+".network", []cloud.Network{on}, p, nil); err != nil {
-			d.cannotFollow(field+".network", "load balancer %s is on network %s "+putBack, lb.Name, on.Name)
+			d.CannotFollow(field+".network", "load balancer %s is on network %s "+putBack, lb.Name, on.Name)
 			return
 		}
 	}
 	if len(more) > 0 && known {
 		if _, err := findSubnet(field+".subnets[0]", []subnets.Subnet{subnet}, "", &more[0]); err != nil {
-			d.cannotFollow(field+".subnets", "load balancer %s is in subnet %s "+putBack, lb.Name, subnet.CIDR)
+			d.CannotFollow(field+".subnets", "load balancer %s is in subnet %s "+putBack, lb.Name, subnet.CIDR)
 		}
 		return
 	}
 	if p == nil && len(more) == 0 && ok && d.placement.Network != "" && on.ID != d.placement.Network {
-		d.cannotFollow(field+".network", "load balancer %s is on network %s, and Git names none for it "+putBack, lb.Name, on.Name)
+		d.CannotFollow(field+".network", "load balancer %s is on network %s, and Git names none for it "+putBack, lb.Name, on.Name)
 	}
 }
 
@@ -85,7 +85,7 @@ func (v *view) endedLoadBalancer(d *decision) bool {
 	if !v.started() {
 		for _, lb := range there {
 			if !slices.ContainsFunc(v.poolsOf(lb), func(p pool) bool { return len(p.Members) > 0 }) {
-				d.add(v.removeLoadBalancer(lb))
+				d.Add(v.removeLoadBalancer(lb))
 			}
 		}
 		return false
@@ -94,7 +94,7 @@ func (v *view) endedLoadBalancer(d *decision) bool {
 	if !ok {
 		return false
 	}
-	d.cannotFollow("apiServer.managedLoadBalancer", "the machines know the API server behind load balancer %s "+putBack, lb.Name)
+	d.CannotFollow("apiServer.managedLoadBalancer", "the machines know the API server behind load balancer %s "+putBack, lb.Name)
 	v.serveThrough(d, lb)
 	for _, l := range v.listenersOf(lb) {
 		if p, ok := find(v.mine.pools, func(p pool) bool { return p.ID == l.DefaultPoolID }); ok {

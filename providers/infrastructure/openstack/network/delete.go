@@ -37,11 +37,11 @@ func (v *view) teardown() *decision {
 	d := new(decision)
 	v.teardownServices(d)
 	for _, f := range v.mine.floatingIPs {
-		d.add(v.removeFloatingIP(f))
+		d.Add(v.removeFloatingIP(f))
 	}
 	for _, lb := range v.mine.loadBalancers {
 		if !lbGoing(lb) {
-			d.add(v.removeLoadBalancer(lb))
+			d.Add(v.removeLoadBalancer(lb))
 		}
 	}
 	for _, lb := range slices.Concat(v.services(), v.mine.loadBalancers) {
@@ -50,7 +50,7 @@ func (v *view) teardown() *decision {
 		}
 	}
 	for _, p := range v.mine.ports {
-		d.add(v.removePort(p))
+		d.Add(v.removePort(p))
 	}
 	if len(v.bastion) > 0 {
 		d.wait("the bastion is there, server %s", strings.Join(v.bastion, ", "))
@@ -61,20 +61,20 @@ func (v *view) teardown() *decision {
 		return d // until their ports are gone nothing below them can go
 	}
 	v.heldByOthers(d)
-	d.steps = append(d.steps, v.disconnectAll(func(cloud.Port, subnets.Subnet) bool { return true })...)
+	d.Steps = append(d.Steps, v.disconnectAll(func(cloud.Port, subnets.Subnet) bool { return true })...)
 	for _, r := range without(v.mine.routers, v.routerUsed) {
-		d.add(v.removeRouter(r))
+		d.Add(v.removeRouter(r))
 	}
 	for _, n := range v.mine.networks {
 		if !slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && ofRouter(p) }) {
-			d.add(v.removeNetwork(n))
+			d.Add(v.removeNetwork(n))
 		}
 	}
 	for _, s := range without(v.strandedSubnets(), v.subnetHeld) {
-		d.add(v.removeSubnet(s))
+		d.Add(v.removeSubnet(s))
 	}
 	for _, g := range v.mine.groups {
-		d.add(v.removeGroup(g))
+		d.Add(v.removeGroup(g))
 	}
 	return d
 }
@@ -165,9 +165,9 @@ func (v *view) onOwnNetwork(lb loadbalancers.LoadBalancer) bool {
 // teardownServices removes what is left of the cluster's Services.
 func (v *view) teardownServices(d *decision) {
 	for _, lb := range v.services() {
-		d.steps = append(d.steps, v.serviceParts(lb)...)
+		d.Steps = append(d.Steps, v.serviceParts(lb)...)
 		if !lbGoing(lb) {
-			d.add(v.removeLoadBalancer(lb))
+			d.Add(v.removeLoadBalancer(lb))
 		}
 	}
 }

@@ -78,26 +78,26 @@ func (v *view) endpoint(d *decision) {
 		return
 	}
 	if v.cluster.ServedElsewhere() {
-		d.endpoint = v.cluster.Endpoint
+		d.Endpoint = v.cluster.Endpoint
 		return
 	}
 	if kept, ok := v.keptFloatingIP(); ok && !v.wantsFloating(d) {
-		d.cannotFollow("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept.FloatingIP)
+		d.CannotFollow("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept.FloatingIP)
 	}
 	if known := v.knownPort(); known != 0 && known != v.askedPort() {
-		d.cannotFollow("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
+		d.CannotFollow("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
 	}
 	if v.endedLoadBalancer(d) {
 		return
 	}
 	fixed := ptr.Deref(v.apiServer().FixedIP, "")
 	if kept, ok := v.keptFixedIP(d); ok && kept != fixed {
-		d.cannotFollow("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
+		d.CannotFollow("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
 		fixed = kept
 	}
 	switch {
-	case ptr.Deref(v.apiServer().EnableFloatingIP, false) && d.placement.ExternalNetwork == "" && !v.floating(d) && !d.missing:
-		d.fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
+	case ptr.Deref(v.apiServer().EnableFloatingIP, false) && d.placement.ExternalNetwork == "" && !v.floating(d) && !d.Missing:
+		d.Fault(fleet.Errorf(fleet.Invalid, "make a floating IP for the API server",
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
 	case v.balancer().IsEnabled():
 		v.loadBalancer(d)
@@ -108,14 +108,14 @@ func (v *view) endpoint(d *decision) {
 	case fixed != "":
 		v.fixedEndpoint(d, fixed)
 	default:
-		d.fault(fleet.Errorf(fleet.Invalid, "find an endpoint for the API server",
+		d.Fault(fleet.Errorf(fleet.Invalid, "find an endpoint for the API server",
 			"Git names none and there is no external network for a floating IP (set apiServer.managedLoadBalancer, apiServer.fixedIP or controlPlaneEndpoint)"))
 	}
 }
 
 // serve sets the endpoint: at the host that Git names, else at address.
 func (d *decision) serve(address string, v *view) {
-	d.endpoint = fleet.Endpoint{Host: cmp.Or(v.host(), address), Port: v.port()}
+	d.Endpoint = fleet.Endpoint{Host: cmp.Or(v.host(), address), Port: v.port()}
 }
 
 // floatingEndpoint is a floating IP on a machine of the control plane: at first on
@@ -133,8 +133,8 @@ func (v *view) floatingEndpoint(d *decision) {
 		a, ok := v.addressOf(m.id, d.placement.Network, d.placement.primary())
 		if ok && m.active {
 			s := v.attach(*f, a.port, a.ip, "machine "+string(m.name))
-			s.handsOver = true
-			d.add(s)
+			d.handsOver = s.What
+			d.Add(s)
 			return
 		}
 	}
@@ -188,13 +188,13 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		return p.NetworkID == s.NetworkID && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return sameAddress(ip.IPAddress, fixed) })
 	}); taken {
 		if err := v.othersPort(p, fixed); err != nil && len(v.machines) == 0 && v.known().IsZero() {
-			d.fault(err)
+			d.Fault(err)
 		} else if err != nil { // the machines know the API server there
-			d.faults = append(d.faults, err)
+			d.Faults = append(d.Faults, err)
 		}
 		return
 	}
-	d.add(step{what: "reserve address " + fixed, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(step{What: "reserve address " + fixed, Essential: true, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		var p cloud.Port
 		err := ports.Create(ctx, c, ports.CreateOpts{
 			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(ForEndpoint),

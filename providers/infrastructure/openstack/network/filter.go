@@ -33,9 +33,9 @@ func matches(p *api.NeutronParam, id, name, description, project string, tags []
 		!slices.ContainsFunc(f.NotTagsAny, has)
 }
 
-// only returns the one of all that match finds. What is asked for is reported as
-// JSON, the way people wrote it.
-func only[T any](field, kind string, asked any, all []T, match func(T) bool, id func(T) string) (T, error) {
+// Only returns the one of all that match finds. What is asked for is reported as
+// JSON, the way people wrote it. The error is of kind Invalid and names field.
+func Only[T any](field, kind string, asked any, all []T, match func(T) bool, id func(T) string) (T, error) {
 	var found []T
 	var ids []string
 	for _, t := range all {
@@ -78,7 +78,7 @@ func FindSubnet(s *cloud.Snapshot, field, network string, p *api.SubnetParam) (s
 
 // findNetwork looks among those of all that also let through, all where it is nil.
 func findNetwork(field string, all []cloud.Network, p *api.NetworkParam, also func(cloud.Network) bool) (cloud.Network, error) {
-	return only(field, "network", p, all, func(n cloud.Network) bool {
+	return Only(field, "network", p, all, func(n cloud.Network) bool {
 		return (also == nil || also(n)) && matches(p, n.ID, n.Name, n.Description, n.ProjectID, n.Tags)
 	}, networkID)
 }
@@ -88,7 +88,7 @@ func findSubnet(field string, all []subnets.Subnet, network string, p *api.Subne
 	asked := &api.NeutronParam{ID: p.ID, Filter: &api.NeutronFilter{
 		Name: f.Name, Description: f.Description, ProjectID: f.ProjectID, FilterByNeutronTags: f.FilterByNeutronTags,
 	}}
-	return only(field, "subnet", p, all, func(s subnets.Subnet) bool {
+	return Only(field, "subnet", p, all, func(s subnets.Subnet) bool {
 		return (network == "" || s.NetworkID == network) &&
 			matches(asked, s.ID, s.Name, s.Description, s.ProjectID, s.Tags) &&
 			(f.IPVersion == 0 || int(f.IPVersion) == s.IPVersion) &&
@@ -100,7 +100,7 @@ func findSubnet(field string, all []subnets.Subnet, network string, p *api.Subne
 }
 
 func findRouter(field string, all []routers.Router, p *api.RouterParam) (routers.Router, error) {
-	return only(field, "router", p, all, func(r routers.Router) bool {
+	return Only(field, "router", p, all, func(r routers.Router) bool {
 		return matches(p, r.ID, r.Name, r.Description, r.ProjectID, r.Tags)
 	}, routerID)
 }

@@ -24,14 +24,14 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 	asked := v.askedFloatingIP()
 	if mine != nil && asked != "" && !sameAddress(mine.FloatingIP, asked) {
 		if v.started() {
-			d.cannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s (put it back, or make a new cluster)", mine.FloatingIP, asked)
+			d.CannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s (put it back, or make a new cluster)", mine.FloatingIP, asked)
 			asked = mine.FloatingIP
 		} else {
 			surplus, mine = append(surplus, *mine), nil
 		}
 	}
 	for _, s := range surplus {
-		d.add(v.removeFloatingIP(s))
+		d.Add(v.removeFloatingIP(s))
 	}
 	if mine != nil {
 		v.tags(d, "floatingips", mine.ID, mine.FloatingIP, mine.Tags, func(t []string) { mine.Tags = t; v.putFloatingIP(*mine) })
@@ -39,7 +39,7 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 	}
 	if kept, ok := v.keptFloatingIP(); ok {
 		if asked != "" && !sameAddress(kept.FloatingIP, asked) {
-			d.cannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s "+putBack, kept.FloatingIP, asked)
+			d.CannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s "+putBack, kept.FloatingIP, asked)
 		}
 		return &kept
 	}
@@ -76,11 +76,11 @@ func (v *view) namedFloatingIP(d *decision, asked, port string) *floatingips.Flo
 		return nil
 	}
 	if o, marked := cloud.ParseOwner(f.Description); marked && o != v.owner {
-		d.fault(fleet.Errorf(fleet.Conflict, "use floating IP "+asked, "it belongs to cluster %s of fleet %s", o.Cluster, o.Fleet))
+		d.Fault(fleet.Errorf(fleet.Conflict, "use floating IP "+asked, "it belongs to cluster %s of fleet %s", o.Cluster, o.Fleet))
 		return nil
 	}
 	if f.PortID != "" && f.PortID != port && !v.onControlPlane(d, port, f.PortID) {
-		d.fault(fleet.Errorf(fleet.Conflict, "use floating IP "+asked, "it is on port %s, which is not of the API server (take it off, or name another)", f.PortID))
+		d.Fault(fleet.Errorf(fleet.Conflict, "use floating IP "+asked, "it is on port %s, which is not of the API server (take it off, or name another)", f.PortID))
 		return nil
 	}
 	return &f
@@ -101,26 +101,21 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 	if asked != "" {
 		what = "make floating IP " + asked + " for the API server"
 	}
-	d.add(step{what: what, essential: true, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.Network(ctx)
-		if err != nil {
-			return err
-		}
+	d.Add(step{What: what, Essential: true, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) (err error) {
 		if asked == "" && v.host() != "" {
 			if asked, err = resolve(ctx, v.host(), "apiServer.floatingIP"); err != nil {
 				return err
 			}
 			f, ok := find(v.all.floatingIPs, func(f floatingips.FloatingIP) bool { return sameAddress(f.FloatingIP, asked) })
 			if ok && f.PortID == "" && port != "" {
-				return v.attach(f, port, "", "").do(ctx, sess)
+				return v.attach(f, port, "", "").Do(ctx)
 			}
 		}
-		defer sess.changed()
 		f, err := floatingips.Create(ctx, c, floatingips.CreateOpts{
 			Description: v.description(ForEndpoint), FloatingNetworkID: external, FloatingIP: asked, PortID: port,
 		}).Extract()
 		return entered(v.putFloatingIP, f, err)
-	}})
+	})})
 }
 
 func (v *view) putFloatingIP(f floatingips.FloatingIP) {
@@ -134,7 +129,7 @@ func (v *view) putFloatingIP(f floatingips.FloatingIP) {
 
 // attach puts f on a port.
 func (v *view) attach(f floatingips.FloatingIP, port, fixed, where string) step {
-	return step{what: "put floating IP " + f.FloatingIP + " on " + where, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	return step{What: "put floating IP " + f.FloatingIP + " on " + where, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := floatingips.Update(ctx, c, f.ID, floatingips.UpdateOpts{PortID: &port, FixedIP: fixed}).Extract()
 		return entered(v.putFloatingIP, got, err)
 	})}

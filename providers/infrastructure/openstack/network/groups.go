@@ -34,16 +34,16 @@ func (v *view) groups(d *decision) {
 		all := filter(v.mine.groups, func(g groups.SecGroup) bool { return isFor(g.Description, string(name)) })
 		if !slices.Contains(wanted, name) {
 			for _, g := range without(all, v.groupUsed) {
-				d.add(v.removeGroup(g))
+				d.Add(v.removeGroup(g))
 			}
 			continue
 		}
 		g, surplus, _ := pick(all, func(g groups.SecGroup) (time.Time, string) { return g.CreatedAt, g.ID }, v.groupUsed)
 		for _, s := range surplus {
-			d.add(v.removeGroup(s))
+			d.Add(v.removeGroup(s))
 		}
 		if g == nil {
-			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			d.Add(step{What: "make security group " + v.name(string(name)), Essential: name != api.SecurityGroupBastion, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 				return v.makeGroup(ctx, c, name)
 			})})
 			continue
@@ -70,7 +70,7 @@ func (v *view) groupsDiffer(d *decision) bool {
 	}
 	control, worker := of(api.SecurityGroupControlPlane), of(api.SecurityGroupWorker)
 	if wanted && v.started() && len(v.ports) > 0 && d.placement.PortSecurity && len(control)+len(worker) == 0 {
-		d.cannotFollow(field, "the machines were made without such groups "+putBack)
+		d.CannotFollow(field, "the machines were made without such groups "+putBack)
 		d.placement.Ungrouped = true
 		return true
 	}
@@ -82,7 +82,7 @@ func (v *view) groupsDiffer(d *decision) bool {
 			*id = (*name)[0].ID
 		}
 	}
-	d.cannotFollow(field, "the machines are in such groups "+putBack)
+	d.CannotFollow(field, "the machines are in such groups "+putBack)
 	return true
 }
 
@@ -115,7 +115,7 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 	set.ports = v.additionalPorts()
 	wanted, err := set.wanted()
 	if err != nil {
-		d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "make the rules of the security groups", "%w", err))
+		d.Faults = append(d.Faults, fleet.Errorf(fleet.Invalid, "make the rules of the security groups", "%w", err))
 		return
 	}
 	for _, name := range []api.ManagedSecurityGroupName{api.SecurityGroupBastion, api.SecurityGroupControlPlane, api.SecurityGroupWorker} {
@@ -128,15 +128,15 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 			remove = nil
 		}
 		if len(add) > 0 {
-			d.add(step{
-				what: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),
-				do:   neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.addRules(ctx, c, g.ID, add) }),
+			d.Add(step{
+				What: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),
+				Do:   v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.addRules(ctx, c, g.ID, add) }),
 			})
 		}
 		for _, r := range remove {
-			d.add(step{
-				what: fmt.Sprintf("remove from security group %s: %s (rule %s)", g.Name, observedRule(r), r.ID),
-				do:   neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.removeRule(ctx, c, g.ID, r) }),
+			d.Add(step{
+				What: fmt.Sprintf("remove from security group %s: %s (rule %s)", g.Name, observedRule(r), r.ID),
+				Do:   v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.removeRule(ctx, c, g.ID, r) }),
 			})
 		}
 	}

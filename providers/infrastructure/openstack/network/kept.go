@@ -137,7 +137,7 @@ func (v *view) keptNetwork(d *decision) bool {
 		return false
 	}
 	n := v.mine.networks[i]
-	d.cannotFollow(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
+	d.CannotFollow(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
 	d.placement.on(n, v.portSecurity(n), filter(v.mine.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID }))
 	v.connected(d)
 	return true
@@ -212,7 +212,7 @@ func (v *view) addresses(d *decision, found []subnets.Subnet) {
 		}
 	}
 	slices.Sort(names)
-	d.cannotFollow(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
+	d.CannotFollow(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
 	v.ports = here
 	if n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == d.placement.Network }); ok {
 		v.placeWhereMachinesAre(d, n)
@@ -224,9 +224,9 @@ func (v *view) addresses(d *decision, found []subnets.Subnet) {
 func (v *view) networkOfOthers(d *decision) {
 	n, ok := find(v.all.networks, func(n cloud.Network) bool { return len(v.ports) > 0 && n.ID == v.ports[0].NetworkID })
 	if !ok {
-		d.fault(cannotChange("managedSubnets", "the cluster has machines, and no network that was made for it %s", putBack))
+		d.Fault(cannotChange("managedSubnets", "the cluster has machines, and no network that was made for it %s", putBack))
 		return
 	}
-	d.cannotFollow("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
+	d.CannotFollow("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
 	v.placeWhereMachinesAre(d, n)
 }

@@ -90,12 +90,12 @@ func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet
 	}
 	errs, last := perform(ctx, p, v, func() *decision {
 		d := v.decide()
-		d.steps = filter(d.steps, func(s step) bool { return s.handsOver })
+		d.Steps = filter(d.Steps, func(s step) bool { return s.What == d.handsOver })
 		return d
 	})
 	err := fleet.JoinErrors(errs...)
 	for _, f := range v.all.floatingIPs {
-		if v.leadsToAPIServer(f, last.endpoint) && len(v.staying(name)) > 0 && v.on(f.PortID, name) {
+		if v.leadsToAPIServer(f, last.Endpoint) && len(v.staying(name)) > 0 && v.on(f.PortID, name) {
 			if err == nil {
 				err = errors.New("no other machine of the control plane can take it")
 			}
@@ -146,7 +146,7 @@ func (v *view) memberRemoval(name fleet.MachineName) (*decision, []string) {
 					continue
 				}
 				s := v.removeMember(lb, p, m, name)
-				d.add(s)
+				d.Add(s)
 				if v.settling(lb) {
 					blocked = append(blocked, "load balancer "+cmp.Or(lb.Name, lb.ID)+" is "+lb.ProvisioningStatus)
 				}

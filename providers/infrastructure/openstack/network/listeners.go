@@ -25,12 +25,7 @@ func (v *view) poolsOf(lb loadbalancers.LoadBalancer) []pool {
 // lbStep is a step that changes lb or what is part of it. Octavia takes one such
 // change at a time: after it lb counts as pending.
 func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool, do func(context.Context, *gophercloud.ServiceClient) error) step {
-	return step{what: what, essential: essential, blocked: lb.ProvisioningStatus != lbActive, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.LoadBalancer(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	return step{What: what, Essential: essential, Blocked: lb.ProvisioningStatus != lbActive, Do: v.octavia(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		if err := do(ctx, c); err != nil {
 			return err
 		}
@@ -40,7 +35,7 @@ func (v *view) lbStep(lb loadbalancers.LoadBalancer, what string, essential bool
 		}
 		v.putLoadBalancer(lb)
 		return nil
-	}}
+	})}
 }
 
 // listeners has a listener for each port.
@@ -54,10 +49,10 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 		}
 		if isFor(l.Description, ForEndpoint) && v.started() {
 			moved = true
-			d.cannotFollow("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
+			d.CannotFollow("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
 			continue
 		}
-		d.add(v.lbStep(lb, fmt.Sprintf("remove listener %d of load balancer %s", l.ProtocolPort, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(v.lbStep(lb, fmt.Sprintf("remove listener %d of load balancer %s", l.ProtocolPort, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			if err := ignoreNotFound(listeners.Delete(ctx, c, l.ID).ExtractErr()); err != nil {
 				return err
 			}
@@ -77,7 +72,7 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 			if i > 0 {
 				what = "additional port"
 			}
-			d.add(v.missingListener(d, lb, port, what))
+			d.Add(v.missingListener(d, lb, port, what))
 		}
 	}
 	v.strayPools(d, lb, there)
@@ -113,7 +108,7 @@ func (v *view) allowed(d *decision, lb loadbalancers.LoadBalancer, l listeners.L
 	if len(want) == 0 {
 		what = fmt.Sprintf("let everyone use listener %d of load balancer %s", l.ProtocolPort, lb.Name)
 	}
-	d.add(v.lbStep(lb, what, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(v.lbStep(lb, what, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		cidrs := append([]string{}, want...)
 		got, err := listeners.Update(ctx, c, l.ID, listeners.UpdateOpts{AllowedCIDRs: &cidrs}).Extract()
 		return entered(v.putListener, got, err)
@@ -126,7 +121,7 @@ func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.List
 	p, ok := find(v.mine.pools, func(p pool) bool { return p.ID == l.DefaultPoolID })
 	if !ok {
 		if l.DefaultPoolID != "" {
-			d.cannotFollow("listener "+l.ID, "its pool %s is not of the cluster (take it off the listener)", l.DefaultPoolID)
+			d.CannotFollow("listener "+l.ID, "its pool %s is not of the cluster (take it off the listener)", l.DefaultPoolID)
 			return
 		}
 		o := pools.CreateOpts{
@@ -136,7 +131,7 @@ func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.List
 		if strings.EqualFold(lb.Provider, "ovn") {
 			o.LBMethod = pools.LBMethodSourceIpPort // the only one it has
 		}
-		d.add(v.lbStep(lb, fmt.Sprintf("make the pool of listener %d of load balancer %s", l.ProtocolPort, lb.Name), forAPIServer, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(v.lbStep(lb, fmt.Sprintf("make the pool of listener %d of load balancer %s", l.ProtocolPort, lb.Name), forAPIServer, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			p, err := pools.Create(ctx, c, o).Extract()
 			if err != nil {
 				return err
@@ -162,7 +157,7 @@ func (v *view) strayPools(d *decision, lb loadbalancers.LoadBalancer, there []li
 		if slices.ContainsFunc(there, func(l listeners.Listener) bool { return l.DefaultPoolID == p.ID }) {
 			continue
 		}
-		d.add(v.lbStep(lb, fmt.Sprintf("remove pool %s (%s) of load balancer %s", p.Name, p.ID, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(v.lbStep(lb, fmt.Sprintf("remove pool %s (%s) of load balancer %s", p.Name, p.ID, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			if err := ignoreNotFound(pools.Delete(ctx, c, p.ID).ExtractErr()); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"k8s.io/utils/ptr"
@@ -38,10 +39,10 @@ func (v *view) loadBalancer(d *decision) {
 	going := filter(all, lbGoing)
 	lb, surplus, extra := pick(without(all, lbGoing), func(lb loadbalancers.LoadBalancer) (time.Time, string) { return lb.CreatedAt, lb.ID }, v.lbUsed)
 	for _, s := range surplus {
-		d.add(v.removeLoadBalancer(s))
+		d.Add(v.removeLoadBalancer(s))
 	}
 	for _, e := range extra {
-		d.cannotFollow("load balancer "+e.ID, "the cluster has two that are in use, %s too (remove its members)", lb.ID)
+		d.CannotFollow("load balancer "+e.ID, "the cluster has two that are in use, %s too (remove its members)", lb.ID)
 	}
 	if lb == nil {
 		if len(going) > 0 {
@@ -65,7 +66,7 @@ func (v *view) serveThrough(d *decision, lb loadbalancers.LoadBalancer) {
 	case lb.ProvisioningStatus == lbError:
 		v.recover(d, lb)
 	case lb.ProvisioningStatus == lbPendingUpdate && !v.settling(lb):
-		d.faults = append(d.faults, fleet.Errorf(fleet.Conflict, "change load balancer "+lb.Name,
+		d.Faults = append(d.Faults, fleet.Errorf(fleet.Conflict, "change load balancer "+lb.Name,
 			"it has been PENDING_UPDATE for more than 15 minutes. Octavia takes no change of it, so no machine of the control plane that is no member can become one (have an operator of the cloud reset it and run: openstack loadbalancer failover %s)", lb.ID))
 	}
 	if !floating && lb.VipAddress != "" {
@@ -76,8 +77,8 @@ func (v *view) serveThrough(d *decision, lb loadbalancers.LoadBalancer) {
 			d.serve(f.FloatingIP, v)
 			if f.PortID != lb.VipPortID {
 				s := v.attach(*f, lb.VipPortID, "", "load balancer "+lb.Name)
-				s.essential = true
-				d.add(s)
+				s.Essential = true
+				d.Add(s)
 			}
 		}
 	}
@@ -108,7 +109,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	if p := v.balancer().Network; p != nil {
 		n, err := findNetwork("apiServer.managedLoadBalancer.network", v.all.networks, p, nil)
 		if err != nil {
-			d.fault(err)
+			d.Fault(err)
 			return
 		}
 		o.VipNetworkID, subnet = n.ID, ""
@@ -116,7 +117,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	if p := v.balancer().Subnets; len(p) > 0 {
 		s, err := findSubnet("apiServer.managedLoadBalancer.subnets[0]", v.all.subnets, o.VipNetworkID, &p[0])
 		if err != nil {
-			d.fault(err)
+			d.Fault(err)
 			return
 		}
 		subnet = s.ID
@@ -131,27 +132,22 @@ func (v *view) missingLoadBalancer(d *decision) {
 	if wanted == "" && !v.floating(d) {
 		wanted = cmp.Or(v.host(), v.cluster.RestoreHost())
 	}
-	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, sess *session) error {
-		return v.makeLoadBalancer(ctx, sess, o, wanted)
-	}})
+	d.Add(step{What: "make load balancer " + o.Name, Essential: true, Do: v.octavia(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		return v.makeLoadBalancer(ctx, c, o, wanted)
+	})})
 }
 
-func (v *view) makeLoadBalancer(ctx context.Context, sess *session, o loadbalancers.CreateOpts, wanted string) error {
-	c, err := sess.LoadBalancer(ctx)
-	if err != nil {
-		return err
-	}
+func (v *view) makeLoadBalancer(ctx context.Context, c *gophercloud.ServiceClient, o loadbalancers.CreateOpts, wanted string) (err error) {
 	if wanted != "" {
 		if o.VipAddress, err = resolve(ctx, wanted, "apiServer.fixedIP"); err != nil {
 			return err
 		}
 	}
 	if name := ptr.Deref(v.balancer().Flavor, ""); name != "" {
-		if o.FlavorID, err = flavor(ctx, sess.Project, name); err != nil {
+		if o.FlavorID, err = flavor(ctx, v.project, name); err != nil {
 			return err
 		}
 	}
-	defer sess.changed()
 	lb, err := loadbalancers.Create(ctx, c, o).Extract()
 	return entered(v.putLoadBalancer, lb, err)
 }
@@ -162,7 +158,7 @@ func flavor(ctx context.Context, p *cloud.Project, name string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	f, err := only("apiServer.managedLoadBalancer.flavor", "flavor of Octavia", name, all,
+	f, err := Only("apiServer.managedLoadBalancer.flavor", "flavor of Octavia", name, all,
 		func(f flavors.Flavor) bool { return f.Enabled && f.Name == name }, func(f flavors.Flavor) string { return f.ID })
 	return f.ID, err
 }
@@ -187,19 +183,14 @@ func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
 	}
 	if !v.started() {
 		if since >= beforeRebuild {
-			d.add(v.removeLoadBalancer(lb))
+			d.Add(v.removeLoadBalancer(lb))
 		}
 		return
 	}
 	if since < beforeFailover {
 		return
 	}
-	d.add(step{what: "fail over load balancer " + lb.Name, essential: true, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.LoadBalancer(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	d.Add(step{What: "fail over load balancer " + lb.Name, Essential: true, Do: v.octavia(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		if err := loadbalancers.Failover(ctx, c, lb.ID).ExtractErr(); err != nil {
 			err = openstackauth.Wrap("fail over load balancer "+lb.Name, err)
 			if fleet.KindOf(err) == fleet.Unauthorized {
@@ -211,5 +202,5 @@ func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
 		lb.ProvisioningStatus = lbPendingUpdate
 		v.putLoadBalancer(lb)
 		return nil
-	}})
+	})})
 }

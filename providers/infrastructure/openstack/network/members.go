@@ -45,10 +45,10 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool, forAP
 		o := probe(lb, forAPIServer)
 		o.Name, o.PoolID, o.Tags = p.Name, p.ID, v.spec.Tags
 		o.Delay, o.Timeout, o.MaxRetries, o.MaxRetriesDown = delay, timeout, retries, down
-		refused := false
 		s := v.lbStep(lb, "make the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			m, err := monitors.Create(ctx, c, o).Extract()
-			if refused = gophercloud.ResponseCodeIs(err, http.StatusNotImplemented); refused {
+			if gophercloud.ResponseCodeIs(err, http.StatusNotImplemented) {
+				v.project.Lacks(none)
 				return nil
 			}
 			if err != nil {
@@ -59,22 +59,14 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool, forAP
 			v.putPool(p)
 			return nil
 		})
-		make := s.do
-		s.do = func(ctx context.Context, sess *session) error {
-			err := make(ctx, sess)
-			if refused {
-				sess.Lacks(none)
-			}
-			return err
-		}
-		s.optional = true
-		d.add(s)
+		s.Upkeep = true // some clouds do not have it, and clusters do without
+		d.Add(s)
 		return
 	}
 	if !ok || have.Delay == delay && have.Timeout == timeout && have.MaxRetries == retries && have.MaxRetriesDown == down {
 		return
 	}
-	d.add(v.lbStep(lb, "change the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(v.lbStep(lb, "change the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		m, err := monitors.Update(ctx, c, have.ID, monitors.UpdateOpts{Delay: delay, Timeout: timeout, MaxRetries: retries, MaxRetriesDown: down}).Extract()
 		if err != nil {
 			return err
@@ -106,12 +98,12 @@ func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, p
 			continue
 		}
 		if ok && !v.inDoubt(m) {
-			d.add(v.addMember(lb, p, m.name, a, port))
+			d.Add(v.addMember(lb, p, m.name, a, port))
 		}
 	}
 	for _, o := range left {
 		if name := v.memberOf(o); name != "" && !v.mayServe(name) {
-			d.add(v.removeMember(lb, p, o, name))
+			d.Add(v.removeMember(lb, p, o, name))
 		}
 	}
 }

@@ -35,20 +35,20 @@ func Observe(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec
 
 func (v *view) state() State {
 	d := v.decide()
-	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.placement, Faults: d.faults}
+	out := State{Exists: v.exists(), Ready: d.Ready(v.started()), Endpoint: d.Endpoint, Place: d.placement, Faults: d.Faults}
 	var faults, possible []string
-	for _, err := range d.faults {
+	for _, err := range d.Faults {
 		faults = append(faults, err.Error())
 	}
-	for _, s := range d.steps {
-		possible = append(possible, s.what)
+	for _, s := range d.Steps {
+		possible = append(possible, s.What)
 	}
 	if out.Ready {
 		out.Drift = append(faults, possible...)
 		slices.Sort(out.Drift)
 		return out
 	}
-	words := append(faults, d.waitsFor...)
+	words := append(faults, d.Waits...)
 	if len(words) == 0 && len(possible) > 0 {
 		words = append(words, "still to do: "+possible[0])
 	}
@@ -59,10 +59,10 @@ func (v *view) state() State {
 // waitsFor says what the removal of the cluster waits for, else what it does next.
 func (v *view) waitsFor() string {
 	d := v.teardown()
-	if len(d.waitsFor) == 0 && len(d.steps) > 0 {
-		return "still to do: " + d.steps[0].what
+	if len(d.Waits) == 0 && len(d.Steps) > 0 {
+		return "still to do: " + d.Steps[0].What
 	}
-	return strings.Join(d.waitsFor, "; ")
+	return strings.Join(d.Waits, "; ")
 }
 
 func (v *view) exists() bool {
@@ -78,5 +78,5 @@ func (v *view) exists() bool {
 func Ensure(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec, leaving ...string) error {
 	v := newView(s, c, spec, leaving...)
 	errs, d := perform(ctx, p, v, v.decide)
-	return fleet.JoinErrors(append(errs, d.faults...)...)
+	return fleet.JoinErrors(append(errs, d.Faults...)...)
 }

@@ -46,7 +46,7 @@ func (v *view) external(d *decision) {
 	}
 	d.placement.ExternalNetwork = n.ID
 	if used, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.usedExternal() }); ok && v.started() && used.ID != n.ID {
-		d.cannotFollow("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
+		d.CannotFollow("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
 		d.placement.ExternalNetwork = used.ID
 	}
 }
@@ -81,17 +81,17 @@ func (v *view) existingNetwork(d *decision) {
 		if err == nil {
 			err = cannotChange(v.networkField(), "the machines are on network %s "+putBack, at.Name)
 		}
-		d.faults = append(d.faults, err)
+		d.Faults = append(d.Faults, err)
 		v.placeWhereMachinesAre(d, at)
 		return
 	}
 	if err != nil {
 		at, ok := v.usedNetwork()
 		if !ok {
-			d.fault(err)
+			d.Fault(err)
 			return
 		}
-		d.faults = append(d.faults, err)
+		d.Faults = append(d.Faults, err)
 		v.placeWhereMachinesAre(d, at)
 		v.connected(d)
 		return
@@ -153,17 +153,17 @@ func (v *view) existingRouter(d *decision) {
 func (v *view) managedNetwork(d *decision) {
 	n, surplus, extra := pick(v.mine.networks, func(n cloud.Network) (time.Time, string) { return n.CreatedAt, n.ID }, v.networkUsed)
 	for _, s := range surplus {
-		d.add(v.removeNetwork(s))
+		d.Add(v.removeNetwork(s))
 	}
 	for _, e := range extra {
-		d.cannotFollow("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
+		d.CannotFollow("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
 	}
 	if n == nil && v.started() {
 		v.networkOfOthers(d)
 		return
 	}
 	if n == nil {
-		d.add(step{what: "make network " + v.name(), essential: true, do: neutron(v.makeNetwork)})
+		d.Add(step{What: "make network " + v.name(), Essential: true, Do: v.neutron(v.makeNetwork)})
 		return
 	}
 	d.placement.on(*n, v.portSecurity(*n), nil)
@@ -215,9 +215,9 @@ func (v *view) networkDiffers(d *decision, n cloud.Network) {
 		return
 	}
 	if m.MTU != nil && n.MTU != 0 && int(*m.MTU) != n.MTU {
-		d.cannotFollow("managedNetwork.mtu", "network %s was made with %d, and its machines use that "+putBack, n.Name, n.MTU)
+		d.CannotFollow("managedNetwork.mtu", "network %s was made with %d, and its machines use that "+putBack, n.Name, n.MTU)
 	}
 	if m.EnablePortSecurity != nil && *m.EnablePortSecurity != v.portSecurity(n) {
-		d.cannotFollow("managedNetwork.enablePortSecurity", "network %s was made with %t "+putBack, n.Name, v.portSecurity(n))
+		d.CannotFollow("managedNetwork.enablePortSecurity", "network %s was made with %t "+putBack, n.Name, v.portSecurity(n))
 	}
 }

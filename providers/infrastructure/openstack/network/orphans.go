@@ -44,10 +44,14 @@ func Orphans(s *cloud.Snapshot, id fleet.ID, clusters []fleet.Key) []fleet.Orpha
 			out = append(out, l.orphan)
 		}
 	}
-	slices.SortFunc(out, func(a, b fleet.Orphan) int {
+	return sorted(out)
+}
+
+func sorted(list []fleet.Orphan) []fleet.Orphan {
+	slices.SortFunc(list, func(a, b fleet.Orphan) int {
 		return cmp.Or(cmp.Compare(a.Cluster.String(), b.Cluster.String()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	return out
+	return list
 }
 
 // Unproven is how the reasons of what Ended lists end.
@@ -65,10 +69,7 @@ func Ended(s *cloud.Snapshot, ended []snapshot.Owner, clusters []fleet.Key) []fl
 			out = append(out, ownedView(s, o).named(s, clusters)...)
 		}
 	}
-	slices.SortFunc(out, func(a, b fleet.Orphan) int {
-		return cmp.Or(cmp.Compare(a.Cluster.String(), b.Cluster.String()), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
-	return out
+	return sorted(out)
 }
 
 // named lists what carries the name of the cluster in the way of the cloud controller
@@ -125,7 +126,7 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 		d := new(decision)
 		for _, l := range v.orphans(s, clusters) {
 			if l.orphan.Kind == o.Kind && l.orphan.ID == o.ID {
-				d.steps = append(d.steps, l.steps...)
+				d.Steps = append(d.Steps, l.steps...)
 			}
 		}
 		return d

@@ -28,14 +28,14 @@ func (v *view) managedRouter(d *decision) {
 	}
 	r, surplus, extra := pick(v.mine.routers, func(r routers.Router) (time.Time, string) { return r.CreatedAt, r.ID }, v.routerUsed)
 	for _, s := range surplus {
-		d.add(v.removeRouter(s))
+		d.Add(v.removeRouter(s))
 	}
 	for _, e := range extra {
-		d.cannotFollow("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
+		d.CannotFollow("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
 	}
 	if r == nil && v.started() {
 		if v.connected(d); d.placement.router != nil {
-			d.cannotFollow("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.placement.router.Name)
+			d.CannotFollow("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.placement.router.Name)
 			return
 		}
 	}
@@ -43,10 +43,10 @@ func (v *view) managedRouter(d *decision) {
 	case d.placement.ExternalNetwork == "" && r == nil:
 		return // nothing to lead to
 	case d.placement.ExternalNetwork == "":
-		d.cannotFollow("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
+		d.CannotFollow("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
 		external := d.placement.ExternalNetwork
-		d.add(step{what: "make router " + v.name(), essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(step{What: "make router " + v.name(), Essential: true, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			return v.makeRouter(ctx, c, external)
 		})})
 		return
@@ -95,7 +95,7 @@ func (v *view) gateway(d *decision, r routers.Router) {
 		return
 	}
 	if has := r.GatewayInfo.NetworkID; has != "" && has != d.placement.ExternalNetwork {
-		d.cannotFollow("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
+		d.CannotFollow("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
 		return
 	}
 	want, ok := v.gatewayAddresses(d)
@@ -114,7 +114,7 @@ func (v *view) gateway(d *decision, r routers.Router) {
 	if len(want) > 0 {
 		what += " as " + words(want, func(f routers.ExternalFixedIP) string { return f.IPAddress + " in " + f.SubnetID })
 	}
-	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(step{What: what, Essential: r.GatewayInfo.NetworkID == "", Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := routers.Update(ctx, c, r.ID, o).Extract()
 		return entered(v.putRouter, got, err)
 	})})
@@ -146,13 +146,13 @@ func (v *view) interfaces(d *decision, r routers.Router) {
 	for _, s := range d.placement.subnets {
 		p, ok := find(v.all.ports, func(p cloud.Port) bool { return ofRouter(p) && inSubnet(p, s.ID) })
 		if ok && p.DeviceID != r.ID {
-			d.cannotFollow("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
+			d.CannotFollow("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
 			v.connected(d)
 		}
 		if ok {
 			continue
 		}
-		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(step{What: "connect subnet " + s.CIDR + " to router " + r.Name, Essential: true, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			return v.connect(ctx, c, r, s)
 		})})
 	}

@@ -9,29 +9,29 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
 	"fairlead.dev/providers/driver/openstackauth"
-	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// A session is the project that steps change, with the cluster that they change it for.
-type session struct {
-	*cloud.Project
-	owner snapshot.Owner
-}
-
-// changed says that what was seen of the cluster is not good enough any more.
-func (sess *session) changed() { sess.Changed(sess.owner) }
-
-// neutron returns what takes a step by do, which changes things of Neutron.
-func neutron(do func(context.Context, *gophercloud.ServiceClient) error) func(context.Context, *session) error {
-	return func(ctx context.Context, sess *session) error {
-		c, err := sess.Network(ctx)
+// by returns what takes a step by do, which changes things of a service.
+func (v *view) by(service func(*cloud.Project, context.Context) (*gophercloud.ServiceClient, error), do func(context.Context, *gophercloud.ServiceClient) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c, err := service(v.project, ctx)
 		if err != nil {
 			return err
 		}
-		defer sess.changed()
+		defer v.project.Changed(v.owner)
 		return do(ctx, c)
 	}
+}
+
+// neutron returns what takes a step by do, which changes things of Neutron.
+func (v *view) neutron(do func(context.Context, *gophercloud.ServiceClient) error) func(context.Context) error {
+	return v.by((*cloud.Project).Network, do)
+}
+
+// octavia does so with things of Octavia.
+func (v *view) octavia(do func(context.Context, *gophercloud.ServiceClient) error) func(context.Context) error {
+	return v.by((*cloud.Project).LoadBalancer, do)
 }
 
 // entered has put enter what a change gave into the view, unless it failed.
@@ -60,7 +60,7 @@ func (v *view) tags(d *decision, kind, id, name string, have []string, enter fun
 	if v.lacks[cloud.LacksTags] || len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
 		return
 	}
-	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(step{What: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		if _, err := attributestags.ReplaceAll(ctx, c, kind, id, attributestags.ReplaceAllOpts{Tags: want}).Extract(); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 		s, surplus, _ := pick(there[prefix], func(s subnets.Subnet) (time.Time, string) { return s.CreatedAt, s.ID }, v.subnetUsed)
 		delete(there, prefix)
 		for _, o := range surplus {
-			d.add(v.removeSubnet(o))
+			d.Add(v.removeSubnet(o))
 		}
 		if s == nil {
 			missing = append(missing, i)
@@ -42,14 +42,14 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 	d.placement.on(n, v.portSecurity(n), withLeft(found, there))
 	for _, prefix := range slices.Sorted(maps.Keys(there)) {
-		d.cannotFollow("managedSubnets", "the network has the subnet %s, which Git no longer has, and a subnet cannot be changed or given up "+putBack, prefix)
+		d.CannotFollow("managedSubnets", "the network has the subnet %s, which Git no longer has, and a subnet cannot be changed or given up "+putBack, prefix)
 	}
 	if len(there) > 0 {
 		return
 	}
 	for _, i := range missing {
 		want := v.spec.ManagedSubnets[i]
-		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.Add(step{What: "make subnet " + want.CIDR, Essential: true, Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			return v.makeSubnet(ctx, c, n, i, want)
 		})})
 	}
@@ -124,7 +124,7 @@ func (v *view) subnetDiffers(d *decision, s subnets.Subnet, want api.SubnetSpec)
 	if words == "" {
 		return
 	}
-	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+	d.Add(step{What: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), Do: v.neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := subnets.Update(ctx, c, s.ID, o).Extract()
 		return entered(v.putSubnet, got, err)
 	})})

@@ -22,7 +22,8 @@ type view struct {
 	cluster *fleet.Cluster
 	spec    *api.OpenStackClusterSpec
 	owner   snapshot.Owner
-	at      time.Time // when the snapshot was begun
+	project *cloud.Project // that steps change; nil where there are none to be taken
+	at      time.Time      // when the snapshot was begun
 
 	all  things // of the project, and what others let it use
 	mine things // of all what carries the mark of the cluster and is for what this package makes

@@ -38,10 +38,6 @@ type Options struct {
 	// it: somebody may have wiped the tags. Nil: none is.
 	Ours func(instanceUUID string) bool
 
-	// Keys of ExtraConfig that a look reads of tagged VMs, besides TagsKey. Small ones: each
-	// look brings them all.
-	Keys []string
-
 	// Wrap stands before the network, in tests.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
@@ -71,11 +67,11 @@ type Client struct {
 
 	looks       *snapshot.Cache[*Look]
 	inventories *snapshot.Cache[*Inventory]
-	policies    memo[map[string][]string] // ids by name
-	groups      map[Ref]*memo[*Groups]    // by cluster; guarded by mu
-	asked       asked                     // tasks that this process asked for
-	page        int32                     // objects that one answer has at most
-	poll        time.Duration             // how long vCenter holds back an answer that nothing changed
+	policies    *snapshot.Cache[map[string][]string] // ids by name
+	groups      map[Ref]*snapshot.Cache[*Groups]     // by cluster; guarded by mu
+	asked       asked                                // tasks that this process asked for
+	page        int32                                // objects that one answer has at most
+	poll        time.Duration                        // how long vCenter holds back an answer that nothing changed
 }
 
 // open returns the client of c. Nothing is asked of vCenter yet.
@@ -96,11 +92,11 @@ func open(c Credential, o Options, login *logins.Gate) (*Client, error) {
 	client := &Client{
 		credential: c, at: at, o: o, login: login,
 		base:       transport.New(transport.Options{Base: &told{base: base, observe: o.Observe}, PerSecond: o.Rate}),
-		policies:   memo[map[string][]string]{age: policiesAge},
-		connecting: make(chan struct{}, 1), clusters: make(chan struct{}, 1), changing: make(map[Ref]Ref), groups: make(map[Ref]*memo[*Groups]), next: make(chan struct{}), page: 1000, poll: longestPoll,
+		connecting: make(chan struct{}, 1), clusters: make(chan struct{}, 1), changing: make(map[Ref]Ref), groups: make(map[Ref]*snapshot.Cache[*Groups]), next: make(chan struct{}), page: 1000, poll: longestPoll,
 	}
 	client.looks = snapshot.NewCache(o.Tick, "list the virtual machines of vCenter "+c.Server, client.look)
 	client.inventories = snapshot.NewCache(inventoryAge, "list the inventory of vCenter "+c.Server, client.listInventory)
+	client.policies = snapshot.NewCache(policiesAge, "list the storage policies of vCenter "+c.Server, client.listPolicies)
 	return client, nil
 }
 

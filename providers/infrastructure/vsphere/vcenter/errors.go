@@ -68,13 +68,6 @@ func PoweredAlready(err error) bool {
 	return ok && f.RequestedState != "" && f.RequestedState == f.ExistingState
 }
 
-// UpgradedAlready reports whether err says that the hardware of a VM is of the version that
-// was asked for, or newer.
-func UpgradedAlready(err error) bool {
-	_, ok := FaultOf(err).(*types.AlreadyUpgraded)
-	return ok
-}
-
 // ToolsUnavailable reports whether err says that nothing runs in the guest that could
 // shut it down.
 func ToolsUnavailable(err error) bool {

@@ -110,9 +110,6 @@ func TestWrap(t *testing.T) {
 	if !PoweredAlready(Wrap("do it", already)) || PoweredAlready(inner) {
 		t.Error("PoweredAlready is wrong")
 	}
-	if !UpgradedAlready(&TaskError{Cause: &types.AlreadyUpgraded{}}) || UpgradedAlready(already) {
-		t.Error("UpgradedAlready is wrong")
-	}
 	if !ToolsUnavailable(&TaskError{Cause: &types.ToolsUnavailable{}}) || !NotFound(Wrap("x", &TaskError{Cause: &types.ManagedObjectNotFound{}})) || NotFound(inner) {
 		t.Error("ToolsUnavailable or NotFound is wrong")
 	}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // Groups are those of a cluster, and its rules.
@@ -90,11 +91,11 @@ func (c *Client) KnownGroups(ctx context.Context, cluster Ref) (*Groups, error) 
 	c.mu.Lock()
 	known := c.groups[cluster]
 	if known == nil {
-		known = &memo[*Groups]{age: inventoryAge}
+		known = snapshot.NewCache(inventoryAge, "read the groups and rules of "+cluster.Value, func(ctx context.Context) (*Groups, error) { return c.Groups(ctx, cluster) })
 		c.groups[cluster] = known
 	}
 	c.mu.Unlock()
-	return known.get(ctx, func(ctx context.Context) (*Groups, error) { return c.Groups(ctx, cluster) })
+	return known.Get(ctx, snapshot.Owner{})
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
@@ -113,7 +114,7 @@ func (c *Client) JoinGroup(ctx context.Context, cluster Ref, group string, vms .
 		missing := slices.DeleteFunc(slices.Clone(vms), func(vm Ref) bool { return slices.Contains(members, vm) })
 		switch {
 		case !ok:
-			return nil, fleet.Errorf(fleet.NotFound, op, "there is no such group; there are: %s", list(keysOf(g.VMs)))
+			return nil, fleet.Errorf(fleet.NotFound, op, "there is no such group; there are: %s", list(slices.Sorted(maps.Keys(g.VMs))))
 		case len(missing) == 0:
 			return nil, nil
 		}
@@ -184,12 +185,8 @@ func (c *Client) changeCluster(ctx context.Context, op string, cluster Ref, chan
 	if err != nil || spec == nil {
 		return Ref{}, err
 	}
-	task, err := c.start(ctx, op, "", func(ctx context.Context, vim *vim25.Client) (Ref, error) {
-		res, err := methods.ReconfigureComputeResource_Task(ctx, vim, &types.ReconfigureComputeResource_Task{This: cluster, Spec: spec, Modify: true})
-		if err != nil {
-			return Ref{}, err
-		}
-		return res.Returnval, nil
+	task, err := c.start(ctx, op, "", func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
+		return object.NewComputeResource(vim, cluster).Reconfigure(ctx, spec, true)
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,15 +207,6 @@ func sameRefs(a, b []Ref) bool {
 		}
 	}
 	return true
-}
-
-func keysOf[V any](m map[string]V) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // DatastoresOf returns the datastores that a host of hosts reaches, sorted.

@@ -55,8 +55,8 @@ type Entity struct {
 	Connection  types.HostSystemConnectionState
 	Maintenance bool // of a datastore also: it is entering or in maintenance mode
 	// Of a Datastore.
-	Accessible     bool
-	Free, Capacity int64 // bytes
+	Accessible bool
+	Free       int64 // bytes
 }
 
 // Inventory is what a vCenter has besides VMs. It must not be changed.
@@ -202,11 +202,7 @@ func entityOf(o types.ObjectContent) *Entity {
 				e.Maintenance = v
 			}
 		case int64:
-			if p.Name == "summary.freeSpace" {
-				e.Free = v
-			} else {
-				e.Capacity = v
-			}
+			e.Free = v
 		}
 	}
 	return e
@@ -218,22 +214,15 @@ func rootPaths() []string {
 }
 
 func inventorySpec(root Ref) types.PropertyFilterSpec {
-	from := func(name, kind, path string, then ...string) types.BaseSelectionSpec {
-		var to []types.BaseSelectionSpec
-		for _, n := range then {
-			to = append(to, &types.SelectionSpec{Name: n})
-		}
-		return &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path, SelectSet: to}
-	}
 	down := []types.BaseSelectionSpec{
-		from("folder", "Folder", "childEntity", "folder", "pod", "vms", "hosts", "datastores", "networks", "host", "root"),
-		from("pod", "StoragePod", "childEntity"),
-		from("host", "ComputeResource", "host"),
-		from("root", "ComputeResource", "resourcePool", "pool"),
-		from("pool", "ResourcePool", "resourcePool", "pool"),
+		along("folder", "Folder", "childEntity", "folder", "pod", "vms", "hosts", "datastores", "networks", "host", "root"),
+		along("pod", "StoragePod", "childEntity"),
+		along("host", "ComputeResource", "host"),
+		along("root", "ComputeResource", "resourcePool", "pool"),
+		along("pool", "ResourcePool", "resourcePool", "pool"),
 	}
 	for i, name := range []string{"vms", "hosts", "datastores", "networks"} {
-		down = append(down, from(name, "Datacenter", rootPaths()[i], "folder"))
+		down = append(down, along(name, "Datacenter", rootPaths()[i], "folder"))
 	}
 	spec := types.PropertyFilterSpec{ObjectSet: []types.ObjectSpec{{Obj: root, SelectSet: down}}}
 	for kind, more := range map[string][]string{
@@ -242,7 +231,7 @@ func inventorySpec(root Ref) types.PropertyFilterSpec {
 		"ClusterComputeResource": {"resourcePool", "host", "datastore", "network"},
 		"ResourcePool":           {"owner"}, "VirtualApp": {"owner"},
 		"HostSystem": {"runtime.connectionState", "runtime.inMaintenanceMode"},
-		"Datastore":  {"summary.accessible", "summary.maintenanceMode", "summary.freeSpace", "summary.capacity"},
+		"Datastore":  {"summary.accessible", "summary.maintenanceMode", "summary.freeSpace"},
 		"Network":    nil, "DistributedVirtualPortgroup": nil, "OpaqueNetwork": nil,
 	} {
 		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: append([]string{"name", "parent"}, more...)})

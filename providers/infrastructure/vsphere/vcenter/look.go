@@ -53,52 +53,10 @@ func (l *Look) VM(ref Ref) *VM {
 // Tagged returns the VMs with tags of any fleet, also where those cannot be read, and copies
 // of machines.
 func (l *Look) Tagged() []*VM {
-	return l.filter(func(vm *VM) bool { return vm.Tagged })
-}
-
-// Of returns the VMs whose tags say that o owns them: of a cluster all, of a machine those with
-// its name. Copies of machines are among them.
-func (l *Look) Of(o snapshot.Owner) []*VM {
-	return l.filter(func(vm *VM) bool {
-		owner, ok := vm.Owner()
-		return ok && owner.Shared() == o.Shared() && (o.Machine == "" || owner.Machine == o.Machine)
-	})
-}
-
-// Named returns the VMs that are called name, in folder where that is not zero.
-func (l *Look) Named(folder Ref, name string) []*VM {
-	return l.filter(func(vm *VM) bool {
-		return vm.Name == name && (folder.Value == "" || vm.Folder == folder)
-	})
-}
-
-func (l *Look) filter(keep func(*VM) bool) []*VM {
 	var out []*VM
 	for i := range l.VMs {
-		if keep(&l.VMs[i]) {
+		if l.VMs[i].Tagged {
 			out = append(out, &l.VMs[i])
-		}
-	}
-	return out
-}
-
-// TasksOf returns the tasks on ref, and those that made or were to make it.
-func (l *Look) TasksOf(ref Ref) []Task {
-	var out []Task
-	for _, t := range l.Tasks {
-		if t.Entity == ref || t.Result == ref {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// TasksFor returns what was asked for with token: see Clone.
-func (l *Look) TasksFor(token string) []Task {
-	var out []Task
-	for _, t := range l.Tasks {
-		if token != "" && t.Token == token {
-			out = append(out, t)
 		}
 	}
 	return out
@@ -259,7 +217,7 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 		}
 	}
 	for some := range slices.Chunk(refs, detailsAtOnce) {
-		objects, err := c.details(ctx, some, detailPaths(c.o.Keys))
+		objects, err := c.details(ctx, some, detailPaths())
 		if err != nil {
 			return err
 		}
@@ -287,19 +245,11 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 
 // Again reads the VM with ref again, as an observation shows it; nil: it is gone. An observation may be old.
 func (c *Client) Again(ctx context.Context, ref Ref) (*VM, error) {
-	op := "read virtual machine " + ref.Value
-	objects, err := c.details(ctx, []Ref{ref}, append(alwaysPaths(), detailPaths(c.o.Keys)...))
-	if err != nil || len(objects) == 0 {
-		return nil, WrapLook(op, err)
+	all, err := c.detailedOnce(ctx, []Ref{ref})
+	if err != nil || len(all) == 0 {
+		return nil, WrapLook("read virtual machine "+ref.Value, err)
 	}
-	if gone, err := missing(objects[0]); gone || err != nil {
-		return nil, WrapLook(op, err)
-	}
-	vm := &VM{Ref: ref, Unread: true}
-	for _, p := range objects[0].PropSet {
-		vm.read(p)
-	}
-	return vm, nil
+	return &all[0], nil
 }
 
 // details reads paths of refs. One that is gone fails the request for all: it is left out.

@@ -3,6 +3,7 @@ package vcenter
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // policiesAge is how long the ids of storage policies are taken for what they were: people
@@ -21,7 +23,7 @@ const policiesAge = 5 * time.Minute
 // Policy returns the id of the storage policy called name, or with that id.
 func (c *Client) Policy(ctx context.Context, name string) (string, error) {
 	op := "find storage policy " + name
-	all, err := c.policies.get(ctx, func(ctx context.Context) (map[string][]string, error) { return c.listPolicies(ctx) })
+	all, err := c.policies.Get(ctx, snapshot.Owner{})
 	if err != nil {
 		return "", WrapLook(op, err)
 	}
@@ -36,7 +38,7 @@ func (c *Client) Policy(ctx context.Context, name string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fleet.Errorf(fleet.NotFound, op, "it is not there, or the user may not see it (StorageProfile.View); there are: %s", list(keysOf(all)))
+	return "", fleet.Errorf(fleet.NotFound, op, "it is not there, or the user may not see it (StorageProfile.View); there are: %s", list(slices.Sorted(maps.Keys(all))))
 }
 
 func (c *Client) listPolicies(ctx context.Context) (map[string][]string, error) {

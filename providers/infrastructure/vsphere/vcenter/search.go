@@ -51,7 +51,7 @@ func (c *Client) Detailed(ctx context.Context, refs []Ref) ([]VM, error) {
 }
 
 func (c *Client) detailedOnce(ctx context.Context, refs []Ref) ([]VM, error) {
-	objects, err := c.details(ctx, refs, append(alwaysPaths(), detailPaths(c.o.Keys)...))
+	objects, err := c.details(ctx, refs, append(alwaysPaths(), detailPaths()...))
 	if err != nil {
 		return nil, err
 	}

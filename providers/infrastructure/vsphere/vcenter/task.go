@@ -19,13 +19,12 @@ type Task struct {
 	// Entity is the object of the task: of a clone the template.
 	Entity types.ManagedObjectReference
 	// Token is the token of its request; empty if it is not known. See Clone.
-	Token    string
-	State    types.TaskInfoState
-	Progress int32                        // percent
-	Result   types.ManagedObjectReference // the created object; zero if there is none
-	Queued   time.Time                    // by vCenter's clock, as Ended
-	Ended    time.Time
-	Err      error // *fleet.Error, where State is error
+	Token  string
+	State  types.TaskInfoState
+	Result types.ManagedObjectReference // the created object; zero if there is none
+	Queued time.Time                    // by vCenter's clock, as Ended
+	Ended  time.Time
+	Err    error // *fleet.Error, where State is error
 }
 
 // Running reports whether t has not ended.
@@ -50,7 +49,7 @@ func (e *TaskError) Error() string {
 func (e *TaskError) Fault() types.BaseMethodFault { return e.Cause }
 
 func taskOf(info types.TaskInfo, token string) Task {
-	t := Task{Ref: info.Task, What: info.DescriptionId, State: info.State, Progress: info.Progress, Queued: info.QueueTime, Token: token}
+	t := Task{Ref: info.Task, What: info.DescriptionId, State: info.State, Queued: info.QueueTime, Token: token}
 	if t.Token == "" {
 		t.Token = info.ActivationId
 	}

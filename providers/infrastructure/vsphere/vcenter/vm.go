@@ -2,7 +2,6 @@ package vcenter
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -40,17 +39,12 @@ type VM struct {
 	Template     bool
 	Power        types.VirtualMachinePowerState
 	Connection   types.VirtualMachineConnectionState
-	Host         Ref
 	Pool         Ref       // zero of a template
 	Created      time.Time // zero where vCenter does not know
 	Booted       time.Time // when it was powered on; zero if it is off
-	Hardware     string    // version: "vmx-19"
-	VMX          string    // path of the file: "[datastore1] name/name.vmx"
 	ToolsRunning bool
-	Hostname     string
 	IP           string // the guest's first address, as vCenter chose
 	NICs         []types.GuestNicInfo
-	Config       map[string]string // of Options.Keys: those that are there
 }
 
 // Owner returns the owner of vm, by its tags; false if they name none.
@@ -89,29 +83,22 @@ func alwaysPaths() []string {
 }
 
 // detailPaths are read of VMs that may have an owner.
-func detailPaths(keys []string) []string {
-	out := []string{
-		"config.uuid", "config.template", "config.version", "config.createDate", "config.files.vmPathName",
-		"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.bootTime", "resourcePool",
-		"guest.toolsRunningStatus", "guest.hostName", "guest.ipAddress", "guest.net",
+func detailPaths() []string {
+	return []string{
+		"config.uuid", "config.template", "config.createDate", "runtime.powerState", "runtime.connectionState", "runtime.bootTime", "resourcePool",
+		"guest.toolsRunningStatus", "guest.ipAddress", "guest.net",
 	}
-	for _, k := range keys {
-		out = append(out, configPath(k))
-	}
-	return out
 }
 
 // read fills in one property.
 func (vm *VM) read(p types.DynamicProperty) {
 	switch v := p.Val.(type) {
 	case types.OptionValue:
-		vm.readOption(p.Name, v)
+		vm.readTags(v.Value)
 	case types.ManagedObjectReference:
 		switch p.Name {
 		case "parent":
 			vm.Folder = v
-		case "runtime.host":
-			vm.Host = v
 		case "resourcePool":
 			vm.Pool = v
 		}
@@ -134,17 +121,6 @@ func (vm *VM) read(p types.DynamicProperty) {
 	}
 }
 
-func (vm *VM) readOption(path string, v types.OptionValue) {
-	if path == configPath(TagsKey) {
-		vm.readTags(v.Value)
-		return
-	}
-	if vm.Config == nil {
-		vm.Config = make(map[string]string)
-	}
-	vm.Config[v.Key] = fmt.Sprint(v.Value)
-}
-
 func (vm *VM) readText(path, v string) {
 	switch path {
 	case "name":
@@ -153,14 +129,8 @@ func (vm *VM) readText(path, v string) {
 		vm.InstanceUUID, vm.Unread = strings.ToLower(v), false
 	case "config.uuid":
 		vm.UUID = strings.ToLower(v)
-	case "config.version":
-		vm.Hardware = v
-	case "config.files.vmPathName":
-		vm.VMX = v
 	case "guest.toolsRunningStatus":
 		vm.ToolsRunning = v == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
-	case "guest.hostName":
-		vm.Hostname = v
 	case "guest.ipAddress":
 		vm.IP = v
 	}

@@ -24,7 +24,6 @@ type Call struct {
 	Method  string // of the service: "RetrievePropertiesEx", or "POST /rest/com/vmware/…"
 	Status  int    // of HTTP; 0 where there was no answer. SOAP tells a fault by 500
 	Took    time.Duration
-	Bytes   int64 // of the answer, as far as it was told before it was read; else -1
 }
 
 type methodKey struct{}
@@ -81,12 +80,12 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func isSOAP(r *http.Request) bool { return r.Header.Get("SOAPAction") != "" }
 
 func callOf(r *http.Request, resp *http.Response, took time.Duration) Call {
-	c := Call{Service: "rest", Method: r.Method + " " + plainPath(r.URL.Path), Took: took, Bytes: -1}
+	c := Call{Service: "rest", Method: r.Method + " " + plainPath(r.URL.Path), Took: took}
 	if m, ok := r.Context().Value(methodKey{}).([2]string); ok && isSOAP(r) {
 		c.Service, c.Method = m[0], m[1]
 	}
 	if resp != nil {
-		c.Status, c.Bytes = resp.StatusCode, resp.ContentLength
+		c.Status = resp.StatusCode
 	}
 	return c
 }

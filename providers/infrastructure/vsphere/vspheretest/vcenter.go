@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +24,8 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/providers/driver/transport/transporttest"
 )
 
 // The administrator of every vCenter.
@@ -115,13 +119,13 @@ func Start(o Options) (*VCenter, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := certificate()
+	pair, err := transporttest.Certificate("vcsim", net.IPv4(127, 0, 0, 1), net.IPv6loopback) // a vCenter has a self-signed one after its installation
 	if err != nil {
 		return nil, err
 	}
 	v.cert = pair.Leaf
 	v.url = &url.URL{Scheme: "https", Host: l.Addr().String(), Path: vim25.Path}
-	v.serve = &http.Server{Handler: http.HandlerFunc(v.answer), ErrorLog: quiet()}
+	v.serve = &http.Server{Handler: http.HandlerFunc(v.answer), ErrorLog: log.New(io.Discard, "", 0)}
 	v.running.Go(func() {
 		_ = v.serve.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}}))
 	})

@@ -15,10 +15,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"fairlead.dev/providers/infrastructure/aws/awstest"
@@ -26,47 +22,10 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return errors.New("missing argument: up, down or serve; test/lab/doubles/aws/main.go lists their flags")
-	}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags := flag.NewFlagSet("aws", flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:15444", "address and port")
 	slow := flags.Bool("slow", false, "things take about as long as on AWS")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	dir, err := folder()
-	if err != nil {
-		return err
-	}
-	p := daemon.Process{Dir: dir, Env: "aws.env"}
-	switch args[0] {
-	case "up":
-		return p.Up(ctx, args[1:])
-	case "down":
-		return p.Down(ctx)
-	case "serve":
-		return serve(ctx, p, *listen, *slow)
-	}
-	return fmt.Errorf("unknown argument %q: must be one of up, down, serve", args[0])
-}
-
-// folder is where the process leaves its log and how to reach it.
-func folder() (string, error) {
-	if d := os.Getenv("FAIRLEAD_LAB_AWS"); d != "" {
-		return d, nil
-	}
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "fairlead", "aws"), err
+	daemon.Main("aws", "aws.env", flags, func(ctx context.Context, p daemon.Process) error { return serve(ctx, p, *listen, *slow) })
 }
 
 // serve runs the double until it is asked to end.

@@ -14,10 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"fairlead.dev/providers/infrastructure/maas/maastest"
@@ -28,48 +24,11 @@ import (
 
 func main() {
 	lab.Hook() // machines start as this program
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		return errors.New("missing argument: up, down or serve; test/lab/doubles/maas/main.go lists their flags")
-	}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags := flag.NewFlagSet("maas", flag.ContinueOnError)
 	n := flags.Int("n", 6, "number of hosts, in the zones a and b by turns")
 	listen := flags.String("listen", "127.0.0.1:15240", "address and port, of HTTP by TCP and of DNS by UDP")
 	machines := flags.String("machines", "", "name of the Kubernetes lab whose machines hosts are; none: nothing runs on them")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	dir, err := folder()
-	if err != nil {
-		return err
-	}
-	p := daemon.Process{Dir: dir, Env: "maas.env"}
-	switch args[0] {
-	case "up":
-		return p.Up(ctx, args[1:])
-	case "down":
-		return p.Down(ctx)
-	case "serve":
-		return serve(ctx, p, *n, *listen, *machines)
-	}
-	return fmt.Errorf("unknown argument %q: must be one of up, down, serve", args[0])
-}
-
-// folder is where the process leaves its log and how to reach it.
-func folder() (string, error) {
-	if d := os.Getenv("FAIRLEAD_LAB_MAAS"); d != "" {
-		return d, nil
-	}
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "fairlead", "maas"), err
+	daemon.Main("maas", "maas.env", flags, func(ctx context.Context, p daemon.Process) error { return serve(ctx, p, *n, *listen, *machines) })
 }
 
 func say(s string) { fmt.Println(time.Now().Format(time.TimeOnly), s) }

@@ -1,4 +1,4 @@
-package vspheretest
+package transporttest
 
 import (
 	"crypto/ecdsa"
@@ -7,15 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"io"
-	"log"
 	"math/big"
 	"net"
 	"time"
 )
 
-// certificate returns a self-signed certificate, as a vCenter has after its installation.
-func certificate() (tls.Certificate, error) {
+// Certificate returns a self-signed certificate of name for localhost and the addresses at.
+func Certificate(name string, at ...net.IP) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
@@ -25,9 +23,8 @@ func certificate() (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	c := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "vcsim"},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{"localhost"}, IPAddresses: at,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(2, 0, 0),
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
@@ -37,6 +34,3 @@ func certificate() (tls.Certificate, error) {
 	leaf, err := x509.ParseCertificate(der)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
-
-// quiet is for an HTTP server whose clients go away as they like.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
