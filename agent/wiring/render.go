@@ -6,6 +6,7 @@ import (
 	"fairlead.dev/agent/inputs/revisions"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/buildcache"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/render/sops"
 	"fairlead.dev/render/worker"
@@ -53,6 +54,9 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	var workers render.Workers
 	if len(s.RenderCommand) > 0 {
 		workers = worker.NewPool(s.RenderCommand, s.RenderLimits)
+		if s.RenderCache != "" {
+			workers = buildcache.New(s.RenderCache, s.RenderCommand[0], workers, s.Log)
+		}
 	}
 	if o.Pinned == nil {
 		if err := s.checkedFolders(); err != nil {

@@ -237,6 +237,9 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) wiring.Settings {
 	s.Log = log
 	if f.cmd != nil {
 		s.RenderCommand = renderCommand(f.cmd)
+		if s.RenderCache == "none" {
+			s.RenderCache = ""
+		}
 	}
 	s.Providers = make(map[string]map[string]string)
 	for name, settings := range f.providers {
