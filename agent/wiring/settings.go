@@ -98,6 +98,8 @@ type Settings struct {
 	RenderCommand []string
 	RenderLimits  worker.Limits // of each; zero: the defaults
 	RenderCache   string        // folder for what they built: see buildcache.New; empty: nothing is kept
+	// RenderCacheAsked says that people named RenderCache: it is an error if nothing can be kept there.
+	RenderCacheAsked bool
 
 	// Reports is called with each new report of an agent; nil: no call.
 	Reports func(reports.Change)

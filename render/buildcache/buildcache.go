@@ -5,7 +5,7 @@
 //
 //   - What is kept was built by the same program from the same files.
 //   - Nothing that was encrypted in Git is kept, and no Secret.
-//   - A folder that cannot be read or written costs time, and no overlay.
+//   - An entry that cannot be read or written costs time, and no overlay.
 package buildcache
 
 import (
@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -39,35 +40,33 @@ type workers struct {
 }
 
 // New returns workers that keep in folder what next builds, which runs the program in file. Entries that
-// were not used for five days are removed. If nothing can be kept, New logs why and returns next.
-func New(folder, file string, next render.Workers, log *slog.Logger) render.Workers {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+// were not used for five days are removed. log gets the first error of a write.
+func New(folder, file string, next render.Workers, log *slog.Logger) (render.Workers, error) {
 	program, err := identity(file)
-	var kept *cache.Cache
-	if err == nil {
-		kept, err = open(folder)
-	}
 	if err != nil {
-		log.Debug("built overlays are not kept", "folder", folder, "error", err)
-		return next
+		return nil, fmt.Errorf("built overlays cannot be kept: %w", err)
+	}
+	kept, err := open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("built overlays cannot be kept in %s: %w. Set --render-cache to a folder of yours, or to none", folder, err)
 	}
 	var once sync.Once
 	return &workers{Workers: next, kept: kept, program: program, warn: func(err error) {
-		once.Do(func() { log.Debug("a built overlay could not be kept", "folder", folder, "error", err) })
-	}}
+		once.Do(func() { log.Warn("a built overlay could not be kept", "folder", folder, "error", err) })
+	}}, nil
 }
 
-// open opens the cache in folder, which is for its owner alone.
+// open opens the cache in folder. It is in a folder of its own, which others cannot read: folder may be
+// shared with them.
 func open(folder string) (*cache.Cache, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	own := filepath.Join(folder, "overlays")
+	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(folder, 0o700); err != nil {
+	if err := os.Chmod(own, 0o700); err != nil {
 		return nil, err
 	}
-	return cache.Open(folder)
+	return cache.Open(own)
 }
 
 // identity identifies the program in file: a program that is built or installed again has another one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -51,11 +52,21 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
+// workers returns those of a new process.
+func (w world) workers(next render.Workers) render.Workers {
+	w.t.Helper()
+	workers, err := New(w.folder, w.program, next, slog.New(slog.DiscardHandler))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return workers
+}
+
 // build returns what a new process has for in, and how often it built.
 func (w world) build(next *counting, in kustomize.Input) ([]kustomize.Object, int) {
 	w.t.Helper()
 	before := next.builds
-	objects, problem, err := New(w.folder, w.program, next, nil).Build(w.t.Context(), in)
+	objects, problem, err := w.workers(next).Build(w.t.Context(), in)
 	if problem != next.problem || !errors.Is(err, next.err) {
 		w.t.Fatalf("got %v, %v", problem, err)
 	}
@@ -67,7 +78,7 @@ func (w world) files() []string {
 	w.t.Helper()
 	var out []string
 	err := filepath.WalkDir(w.folder, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Dir(name) != w.folder {
+		if err == nil && !d.IsDir() && d.Name() != "trim.txt" {
 			out = append(out, name)
 		}
 		return err
@@ -214,29 +225,52 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestNoFolder: where nothing can be kept, overlays are built.
+// TestNoFolder: the error says where nothing can be kept.
 func TestNoFolder(t *testing.T) {
-	w, next := newWorld(t), &counting{objects: objectsOf(t)}
+	w := newWorld(t)
 	for what, w := range map[string]world{
-		"a file in place of the folder": {t, filepath.Join(w.program, "cache"), w.program},
-		"no program":                    {t, w.folder, w.program + "2"},
+		w.program + ": ":               {t, w.program, w.program},
+		filepath.Base(w.program) + "2": {t, w.folder, w.program + "2"},
 	} {
-		if got := New(w.folder, w.program, next, nil); got != render.Workers(next) {
-			t.Errorf("%s: got %T", what, got)
+		if _, err := New(w.folder, w.program, &counting{}, nil); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("got %v, not %q", err, what)
 		}
 	}
 }
 
-// TestOwnerAlone: other users of the computer cannot read what is kept.
+// TestFullDisk: what cannot be kept is built, and told once.
+func TestFullDisk(t *testing.T) {
+	w, next, log := newWorld(t), &counting{objects: objectsOf(t)}, &strings.Builder{}
+	workers, err := New(w.folder, w.program, next, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(w.folder); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if objects, problem, err := workers.Build(t.Context(), input()); len(objects) != 4 || problem != nil || err != nil || next.builds != i+1 {
+			t.Errorf("got %d objects, %v, %v", len(objects), problem, err)
+		}
+	}
+	if n := strings.Count(log.String(), "could not be kept"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// TestOwnerAlone: other users of the computer cannot read what is kept, also in a folder that they may read.
 func TestOwnerAlone(t *testing.T) {
 	w, next := newWorld(t), &counting{objects: objectsOf(t)}
-	if err := os.MkdirAll(w.folder, 0o777); err != nil {
+	own := filepath.Join(w.folder, "overlays")
+	if err := os.MkdirAll(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	w.build(next, input())
-	info, err := os.Stat(w.folder)
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder has %v, %v", info.Mode(), err)
+	for name, want := range map[string]fs.FileMode{own: 0o700, w.folder: 0o755} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has %v, %v", name, info.Mode(), err)
+		}
 	}
 }
 
@@ -255,7 +289,7 @@ func TestOldEntriesGo(t *testing.T) {
 	next.objects = next.objects[:3]
 	w.build(next, in)
 	many := len(w.files())
-	New(w.folder, w.program, next, nil).Rest()
+	w.workers(next).Rest()
 	if n := len(w.files()); n == 0 || n >= many || next.rests != 1 {
 		t.Errorf("%d of %d files are left, %d rests", n, many, next.rests)
 	}
