@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"crypto/sha256"
 	"encoding/gob"
 	"fmt"
 	"log/slog"
@@ -76,7 +77,7 @@ func identity(file string) (string, error) {
 		return "", err
 	}
 	built, _ := debug.ReadBuildInfo()
-	return fmt.Sprintf("%s %d %d %s", file, info.Size(), info.ModTime().UnixNano(), built), nil
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s", file, info.Size(), info.ModTime().UnixNano(), built))), nil
 }
 
 // Build implements render.Workers.
