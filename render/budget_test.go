@@ -20,14 +20,19 @@ type fakeWorkers struct {
 	over map[string]bool // overlays that exceed the budget
 	err  error           // error of all overlays
 
-	mu    sync.Mutex
-	built []string
-	rests int
+	mu        sync.Mutex
+	built     []string
+	decrypted map[string]bool // by overlay
+	rests     int
 }
 
 func (w *fakeWorkers) Build(_ context.Context, in kustomize.Input) ([]kustomize.Object, *fleet.Problem, error) {
 	w.mu.Lock()
 	w.built = append(w.built, in.Overlay)
+	if w.decrypted == nil {
+		w.decrypted = map[string]bool{}
+	}
+	w.decrypted[in.Overlay] = in.Decrypted
 	w.mu.Unlock()
 	if w.over[in.Overlay] {
 		return nil, nil, &kustomize.OverBudget{Problem: fleet.Problem{Overlay: in.Overlay, File: in.File, Message: "too much"}}

@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/kustomize"
 	"fairlead.dev/render/sops"
 )
 
@@ -202,5 +203,19 @@ func TestRenderAsksAgain(t *testing.T) {
 	}
 	if f := b.render(t, "1", fleetTree); len(f.Clusters) != 2 || len(f.Problems) != 0 {
 		t.Errorf("got %v, %v", keys(f), lines(f.Problems))
+	}
+}
+
+// TestDecryptedIsSaid: workers know of each overlay whether it has what was encrypted.
+func TestDecryptedIsSaid(t *testing.T) {
+	secret, d := encrypted(t, "secret.yaml", sops.Options{})
+	fleetTree := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml, ../../secrets]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") +
+		"-- secrets/kustomization.yaml --\nresources: [secret.yaml]\n" +
+		"-- clusters/b/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/b/c.yaml --\n" + clusterYAML("team", "b"))
+	fleetTree.MapFS["secrets/secret.yaml"] = secret
+	w := &fakeWorkers{here: kustomize.New(kustomize.DefaultLimits())}
+	newBuilder(render.Options{Decrypter: d, Workers: w, Parallelism: 1}).render(t, "1", fleetTree)
+	if diff := cmp.Diff(map[string]bool{"clusters/a": true, "clusters/b": false}, w.decrypted); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

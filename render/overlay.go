@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/kustomize"
+	"fairlead.dev/render/sops"
 	"fairlead.dev/render/substitute"
 	"fairlead.dev/render/topology"
-	"fairlead.dev/sources"
 )
 
 // An overlay is the result of one build, with its dependencies.
@@ -54,7 +54,7 @@ type overlay struct {
 }
 
 // objects builds the overlay in dir and fills in its variables.
-func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, dir string) (o *overlay) {
+func (b *Builder) objects(ctx context.Context, tree *sops.Tree, cfg config, dir string) (o *overlay) {
 	o = &overlay{dir: dir}
 	defer func() {
 		if r := recover(); r != nil {
@@ -79,7 +79,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	if o.part {
 		return o
 	}
-	built, problem, err := b.run(ctx, scan)
+	built, problem, err := b.run(ctx, tree, scan)
 	if over, ok := errors.AsType[*kustomize.OverBudget](err); ok {
 		o.overBudget, problem = true, &over.Problem
 	} else if err != nil {
@@ -103,9 +103,11 @@ func (o *overlay) unanswered(is bool) {
 }
 
 // run has the overlay built, by the workers if there are any.
-func (b *Builder) run(ctx context.Context, scan *kustomize.Scan) ([]kustomize.Object, *fleet.Problem, error) {
+func (b *Builder) run(ctx context.Context, tree *sops.Tree, scan *kustomize.Scan) ([]kustomize.Object, *fleet.Problem, error) {
 	if b.options.Workers != nil {
-		return b.options.Workers.Build(ctx, scan.Input())
+		in := scan.Input()
+		in.Decrypted = slices.ContainsFunc(scan.Reads, tree.DecryptedFile)
+		return b.options.Workers.Build(ctx, in)
 	}
 	built, problem := b.kustomizer.Build(scan)
 	return built, problem, nil

@@ -2,10 +2,12 @@ package wiring
 
 import (
 	"context"
+	"log/slog"
 
 	"fairlead.dev/agent/inputs/revisions"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/buildcache"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/render/sops"
 	"fairlead.dev/render/worker"
@@ -53,6 +55,9 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	var workers render.Workers
 	if len(s.RenderCommand) > 0 {
 		workers = worker.NewPool(s.RenderCommand, s.RenderLimits)
+		if workers, err = s.keepBuilt(workers); err != nil {
+			return nil, err
+		}
 	}
 	if o.Pinned == nil {
 		if err := s.checkedFolders(); err != nil {
@@ -65,6 +70,23 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 		Decoder: decode.New(fleet.ID(id), registry.Kinds()).WithDraft(s.Built.draft()), FleetID: fleet.ID(id), Decrypter: decrypter,
 		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
 	}), nil
+}
+
+// keepBuilt returns workers that keep what next builds, where they may and can.
+func (s Settings) keepBuilt(next render.Workers) (render.Workers, error) {
+	if s.RenderCache == "" {
+		return next, nil
+	}
+	log := s.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	workers, err := buildcache.New(s.RenderCache, s.RenderCommand[0], next, log)
+	if err != nil && !s.RenderCacheAsked {
+		log.Debug(err.Error())
+		return next, nil
+	}
+	return workers, err
 }
 
 // Render returns the fleet at the newest revision of the source.

@@ -97,6 +97,9 @@ type Settings struct {
 	// worker.Pool. None: they are built in this process, without limits.
 	RenderCommand []string
 	RenderLimits  worker.Limits // of each; zero: the defaults
+	RenderCache   string        // folder for what they built: see buildcache.New; empty: nothing is kept
+	// RenderCacheAsked says that people named RenderCache: it is an error if nothing can be kept there.
+	RenderCacheAsked bool
 
 	// Reports is called with each new report of an agent; nil: no call.
 	Reports func(reports.Change)

@@ -15,6 +15,8 @@ type Input struct {
 	Files   map[string][]byte // all files that may be read, by path in the tree
 	Keyed   []string          // folders of kustomizations whose patches have keyed lists, sorted
 	Quotes  []Quote           // sorted
+	// Decrypted says that Files have values which are encrypted in the tree. Input does not set it.
+	Decrypted bool
 }
 
 // A Quote says whether a text with variables, at a key, is quoted.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
+	"sync"
 	"sync/atomic"
 
 	"fairlead.dev/sources"
@@ -19,6 +21,7 @@ type Tree struct {
 	ctx       context.Context //nolint:containedctx // a tree is read within one call, by code that only knows fs.FS
 
 	decrypted  atomic.Bool
+	files      sync.Map // names of the files with a value that has been decrypted
 	unanswered atomic.Bool
 }
 
@@ -70,12 +73,19 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	}
 	if len(values) > 0 {
 		t.decrypted.Store(true)
+		t.files.Store(path.Clean(name), nil)
 	}
 	return &file{Reader: bytes.NewReader(plain), info: decryptedInfo{info, int64(len(plain))}}, nil
 }
 
 // Decrypted reports whether a value has been decrypted so far.
 func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
+
+// DecryptedFile reports whether a value of the file called name has been decrypted so far.
+func (t *Tree) DecryptedFile(name string) bool {
+	_, ok := t.files.Load(path.Clean(name))
+	return ok
+}
 
 // Unanswered reports whether decryption of a file failed so far for a reason that may pass.
 func (t *Tree) Unanswered() bool { return t.unanswered.Load() }

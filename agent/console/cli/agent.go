@@ -40,6 +40,8 @@ flags that confirm a dangerous action, such as --take-over. --listen serves /met
 	}
 	f := addSource(cmd, p.Built)
 	f.addRender(cmd)
+	f.settings.RenderCache = "" // the disk of an agent is not looked after
+	cmd.Flags().Lookup("render-cache").Usage = "folder that keeps built overlays for the next start, but no Secrets and nothing that was encrypted. Its size is that of all changes of five days, about 8 KiB for a small overlay (default: none)"
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addSigning(cmd)

@@ -237,6 +237,10 @@ func (f *sourceFlags) from(args []string, log *slog.Logger) wiring.Settings {
 	s.Log = log
 	if f.cmd != nil {
 		s.RenderCommand = renderCommand(f.cmd)
+		s.RenderCacheAsked = f.cmd.Flags().Changed("render-cache")
+		if s.RenderCache == "none" {
+			s.RenderCache = ""
+		}
 	}
 	s.Providers = make(map[string]map[string]string)
 	for name, settings := range f.providers {

@@ -129,6 +129,10 @@ func showAgainst(cmd *cobra.Command, p selection, f *sourceFlags, name string, f
 
 // makePlan plans the selection p, and changes nothing.
 func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (*preview.Plan, error) {
+	p, err := p.withRenderer(v.options())
+	if err != nil {
+		return nil, err
+	}
 	all, err := p.loadAll(ctx, v.options())
 	if err != nil {
 		return nil, err
@@ -242,11 +246,13 @@ func (p selection) compareApplied(ctx context.Context, out *preview.Plan, applie
 	s := p.settings
 	s.Ref = hash
 	before, err := fleet.Fleet{}, error(nil)
+	b := selection{settings: s, scope: p.scope, renderer: p.renderer}
 	if wiring.IsFolder(s.Source) {
-		s.Source, s.Path, err = inClone(s.Source)
+		b.renderer = nil // the source is another one
+		b.settings.Source, b.settings.Path, err = inClone(s.Source)
 	}
 	if err == nil {
-		before, err = selection{settings: s, scope: p.scope}.load(ctx, o)
+		before, err = b.load(ctx, o)
 	}
 	if err != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("what fleet.yaml and definitions changed since revision %s, which the agent applied last, is not in this plan (name it with --base): %v", applied.Short(), err))
@@ -277,7 +283,7 @@ func (p selection) base(ctx context.Context, name string) (selection, error) {
 	s := p.settings
 	if !wiring.IsFolder(s.Source) {
 		s.Ref = name
-		return selection{settings: s, scope: p.scope}, nil
+		return selection{settings: s, scope: p.scope, renderer: p.renderer}, nil
 	}
 	s.Source, s.Ref, s.Path = name, "", ""
 	if !wiring.IsFolder(name) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -63,12 +64,23 @@ func serveRenders(args []string, s Streams) int {
 	return exitOK
 }
 
-// addRender adds the flags that limit rendering.
+// addRender adds the flags of commands that render.
 func (f *sourceFlags) addRender(cmd *cobra.Command) {
 	l := &f.settings.RenderLimits
+	cmd.Flags().StringVar(&f.settings.RenderCache, "render-cache", userCache(), "folder that keeps built overlays for later commands, but no Secrets and nothing that was encrypted; none keeps nothing (default: fairlead/render in the user's cache folder)")
+	cmd.Flags().Lookup("render-cache").DefValue = "" // it is different for each user
 	cmd.Flags().Var((*byteFlag)(&l.Memory), "render-memory", "memory limit for building one overlay, such as 256Mi (default: 256Mi, or less if the memory limit of this process is below 800Mi)")
 	cmd.Flags().DurationVar(&l.Time, "render-time", 10*time.Second, "CPU time limit for building one overlay. The wall-clock limit is six times as long")
 	cmd.Flags().IntVar(&l.Processes, "render-processes", 0, "number of overlays to build in parallel (default: by CPUs, and by two fifths of the memory limit of the cgroup or GOMEMLIMIT)")
+}
+
+// userCache returns the folder in which commands keep built overlays; empty: the user has none.
+func userCache() string {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(folder, "fairlead", "render")
 }
 
 // A byteFlag is a flag for a number of bytes.

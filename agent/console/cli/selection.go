@@ -71,6 +71,7 @@ type selection struct {
 	settings wiring.Settings // with Source or Path at the root of the fleet
 	scope    scope.Scope     // the part of the fleet
 	source   sources.Source  // nil: not opened yet
+	renderer *render.Builder // of this and other revisions; nil: none is made yet
 
 	clusters func(fleet.Key) bool // whose status is read; nil: that of all
 }
@@ -253,8 +254,18 @@ func (p selection) openRenderer(ctx context.Context, o wiring.RenderOptions) (*r
 	if err != nil {
 		return nil, rev, nil, err
 	}
+	if p.renderer != nil {
+		return p.renderer, rev, tree, nil
+	}
 	renderer, err := p.settings.NewRenderer(o)
 	return renderer, rev, tree, err
+}
+
+// withRenderer returns p with a renderer: another revision of its repository is rendered from what differs.
+func (p selection) withRenderer(o wiring.RenderOptions) (selection, error) {
+	var err error
+	p.renderer, err = p.settings.NewRenderer(o)
+	return p, err
 }
 
 // loadFolder renders the kustomization of a folder that the fleet does not select. The
