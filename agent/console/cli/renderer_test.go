@@ -45,6 +45,7 @@ func TestOneRenderer(t *testing.T) {
 	git("add", "--all")
 	git("commit", "--quiet", "--message=first")
 	before := git("rev-parse", "HEAD")
+	git("branch", "before")
 	write("clusters/b/c.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\n")
 	git("commit", "--quiet", "--all", "--message=second")
 
@@ -64,7 +65,7 @@ func TestOneRenderer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.base(t.Context(), before)
+	b, err := p.base(t.Context(), "before")
 	if err != nil {
 		t.Fatal(err)
 	}
