@@ -135,6 +135,8 @@ func isSecret(o kustomize.Object) bool {
 }
 
 // packers are *flate.Writer: a new one costs more than to pack an overlay.
+//
+//nolint:gochecknoglobals // shared by all that pack
 var packers = sync.Pool{New: func() any {
 	z, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {

@@ -79,7 +79,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		c.Put(id, object{"properties": p})
 		subnets[role] = id
 	}
-	balancer, front := o.Name+"-public-lb", object{}
+	balancer, front := o.Name+"-public-lb", object(nil)
 	if o.Internal {
 		balancer = o.Name + "-internal-lb"
 		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
