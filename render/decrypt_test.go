@@ -206,6 +206,11 @@ func TestRenderAsksAgain(t *testing.T) {
 	}
 }
 
+// oneWorker builds one overlay after the other, in the order of their names.
+type oneWorker struct{ *fakeWorkers }
+
+func (oneWorker) Processes() int { return 1 }
+
 // TestDecryptedIsSaid: workers know of each overlay whether it has what was encrypted.
 func TestDecryptedIsSaid(t *testing.T) {
 	secret, d := encrypted(t, "secret.yaml", sops.Options{})
@@ -214,7 +219,7 @@ func TestDecryptedIsSaid(t *testing.T) {
 		"-- clusters/b/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/b/c.yaml --\n" + clusterYAML("team", "b"))
 	fleetTree.MapFS["secrets/secret.yaml"] = secret
 	w := &fakeWorkers{here: kustomize.New(kustomize.DefaultLimits())}
-	newBuilder(render.Options{Decrypter: d, Workers: w, Parallelism: 1}).render(t, "1", fleetTree)
+	newBuilder(render.Options{Decrypter: d, Workers: oneWorker{w}}).render(t, "1", fleetTree)
 	if diff := cmp.Diff(map[string]bool{"clusters/a": true, "clusters/b": false}, w.decrypted); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

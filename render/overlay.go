@@ -62,7 +62,8 @@ func (b *Builder) objects(ctx context.Context, tree *sops.Tree, cfg config, dir 
 			o.problems = append(o.problems, fleet.Problem{Overlay: dir, File: o.file, Message: fmt.Sprintf("rendering failed on it: %v", r)})
 		}
 	}()
-	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
+	part := tree.Part()
+	scan, problem := b.kustomizer.Scan(part, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
 	o.unmatched, o.lossy, o.copied = scan.Warnings, scan.Lossy, scan.Copied
 	if f, lacks := cfg.lacking(o.reads); lacks {
@@ -79,7 +80,7 @@ func (b *Builder) objects(ctx context.Context, tree *sops.Tree, cfg config, dir 
 	if o.part {
 		return o
 	}
-	built, problem, err := b.run(ctx, tree, scan)
+	built, problem, err := b.run(ctx, scan, part.Decrypted())
 	if over, ok := errors.AsType[*kustomize.OverBudget](err); ok {
 		o.overBudget, problem = true, &over.Problem
 	} else if err != nil {
@@ -102,11 +103,11 @@ func (o *overlay) unanswered(is bool) {
 	}
 }
 
-// run has the overlay built, by the workers if there are any.
-func (b *Builder) run(ctx context.Context, tree *sops.Tree, scan *kustomize.Scan) ([]kustomize.Object, *fleet.Problem, error) {
+// run has the overlay built, by the workers if there are any. decrypted says that the scan read what is encrypted in the tree.
+func (b *Builder) run(ctx context.Context, scan *kustomize.Scan, decrypted bool) ([]kustomize.Object, *fleet.Problem, error) {
 	if b.options.Workers != nil {
 		in := scan.Input()
-		in.Decrypted = slices.ContainsFunc(scan.Reads, tree.DecryptedFile)
+		in.Decrypted = decrypted
 		return b.options.Workers.Build(ctx, in)
 	}
 	built, problem := b.kustomizer.Build(scan)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
-	"sync"
 	"sync/atomic"
 
 	"fairlead.dev/sources"
@@ -20,8 +18,8 @@ type Tree struct {
 	decrypter *Decrypter
 	ctx       context.Context //nolint:containedctx // a tree is read within one call, by code that only knows fs.FS
 
+	parent     *Tree // nil: none
 	decrypted  atomic.Bool
-	files      sync.Map // names of the files with a value that has been decrypted
 	unanswered atomic.Bool
 }
 
@@ -67,13 +65,16 @@ func (t *Tree) Open(name string) (fs.File, error) {
 	if err != nil {
 		_, later := errors.AsType[*unanswered](err)
 		if later || t.ctx.Err() != nil {
-			t.unanswered.Store(true)
+			for ; t != nil; t = t.parent {
+				t.unanswered.Store(true)
+			}
 		}
 		return nil, err
 	}
 	if len(values) > 0 {
-		t.decrypted.Store(true)
-		t.files.Store(path.Clean(name), nil)
+		for ; t != nil; t = t.parent {
+			t.decrypted.Store(true)
+		}
 	}
 	return &file{Reader: bytes.NewReader(plain), info: decryptedInfo{info, int64(len(plain))}}, nil
 }
@@ -81,11 +82,9 @@ func (t *Tree) Open(name string) (fs.File, error) {
 // Decrypted reports whether a value has been decrypted so far.
 func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
 
-// DecryptedFile reports whether a value of the file called name has been decrypted so far.
-func (t *Tree) DecryptedFile(name string) bool {
-	_, ok := t.files.Load(path.Clean(name))
-	return ok
-}
+// Part returns t for a reader of its own: of the part, Decrypted and Unanswered are about what was read from it. They are about
+// that of t as well.
+func (t *Tree) Part() *Tree { return &Tree{Tree: t.Tree, decrypter: t.decrypter, ctx: t.ctx, parent: t} }
 
 // Unanswered reports whether decryption of a file failed so far for a reason that may pass.
 func (t *Tree) Unanswered() bool { return t.unanswered.Load() }

@@ -248,7 +248,7 @@ func (p selection) load(ctx context.Context, o wiring.RenderOptions) (fleet.Flee
 	return p.scope.Fleet(f), err
 }
 
-// openRenderer returns what renders the newest revision of the fleet, and its content.
+// openRenderer returns what renders the newest revision of the fleet, and its content. o is for a new renderer: p may have one.
 func (p selection) openRenderer(ctx context.Context, o wiring.RenderOptions) (*render.Builder, fleet.Revision, sources.Tree, error) {
 	rev, tree, err := p.open(ctx)
 	if err != nil {

@@ -299,14 +299,14 @@ func TestManagedSweep(t *testing.T) {
 			w.Fatalf("not at rest: %v", w.errs)
 		}
 		rest()
-		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, "+login+"accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
+		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, "+identityProvider+"accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
 		w.cluster.KeptPools[0].Version = "v1.34.0"
 		w.cluster.KeptPools[0].Count = 3
 		rest()
 		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize") + w.attr(awstest.Addons, "version"); is != "1.34API_AND_CONFIG_MAP1.343v1.34.0-eksbuild.1" {
 			w.Errorf("the end is %s", is)
 		}
-		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, "+strings.Replace(login, "fairlead", "people", 1)+"accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
+		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, "+strings.Replace(identityProvider, "fairlead", "people", 1)+"accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
 		rest()
 		if is := w.attr(awstest.Addons, "version") + w.attr(awstest.IdentityProviders, "oidc.clientId"); is != "v1.34.0-eksbuild.2people" {
 			w.Errorf("the addon and the identity provider have %s", is)

@@ -302,7 +302,7 @@ func (m *managed) tags() cloud.Tags {
 		more[trustTag] = yes
 	}
 	if m.want.OIDCIdentityProviderConfig != nil {
-		more[loginTag] = yes
+		more[identityProviderTag] = yes
 	}
 	return m.shared("control-plane", "control-plane", more)
 }

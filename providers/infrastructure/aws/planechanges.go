@@ -106,7 +106,7 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if err := m.changeTrust(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := m.changeLogin(ctx, s); err != nil {
+	if err := m.changeIdentityProvider(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := m.changeFargate(ctx, s); err != nil {

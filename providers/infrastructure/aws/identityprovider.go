@@ -11,11 +11,11 @@ import (
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
-// loginTag says on a cluster of EKS that an identity provider of people was associated with it: others are not looked at.
-const loginTag = "fairlead.dev/identity-provider"
+// identityProviderTag says on a cluster of EKS that an identity provider of people was associated with it: others are not looked at.
+const identityProviderTag = "fairlead.dev/identity-provider"
 
-// wantedLogin returns the identity provider that Git names; nil: it names none.
-func (m *managed) wantedLogin() *cloud.IdentityProvider {
+// wantedIdentityProvider returns the identity provider that Git names; nil: it names none.
+func (m *managed) wantedIdentityProvider() *cloud.IdentityProvider {
 	w := m.want.OIDCIdentityProviderConfig
 	if w == nil {
 		return nil
@@ -27,8 +27,8 @@ func (m *managed) wantedLogin() *cloud.IdentityProvider {
 	}
 }
 
-// login returns the identity provider of the cluster, of which EKS takes one; nil: there is none.
-func (m *managed) login(ctx context.Context) (*cloud.IdentityProvider, error) {
+// identityProvider returns the identity provider of the cluster, of which EKS takes one; nil: there is none.
+func (m *managed) identityProvider(ctx context.Context) (*cloud.IdentityProvider, error) {
 	names, err := m.place.IdentityProviders(ctx, m.is.Name)
 	for _, name := range names {
 		is, err := m.place.IdentityProvider(ctx, m.is.Name, name)
@@ -39,16 +39,16 @@ func (m *managed) login(ctx context.Context) (*cloud.IdentityProvider, error) {
 	return nil, err
 }
 
-// changeLogin compares the identity provider of people with Git. EKS changes nothing of one but tags.
-func (m *managed) changeLogin(ctx context.Context, s *changes) error {
-	want := m.wantedLogin()
-	if m.is.Tags[loginTag] != yes {
+// changeIdentityProvider compares the identity provider of people with Git. EKS changes nothing of one but tags.
+func (m *managed) changeIdentityProvider(ctx context.Context, s *changes) error {
+	want := m.wantedIdentityProvider()
+	if m.is.Tags[identityProviderTag] != yes {
 		if want != nil { // so that one that left Git is found
 			s.addIdle("associate identity provider "+want.Name+", once the cluster has its tags", func(context.Context) error { return nil })
 		}
 		return nil
 	}
-	is, err := m.login(ctx)
+	is, err := m.identityProvider(ctx)
 	if cloud.Kind(err) == fleet.Unauthorized {
 		s.faults = append(s.faults, cloud.WrapLook("look at identity providers", err))
 		return nil
@@ -60,7 +60,7 @@ func (m *managed) changeLogin(ctx context.Context, s *changes) error {
 	switch {
 	case none && want == nil:
 		s.add("no identity provider is left", false, func(ctx context.Context) error {
-			return m.place.TagManaged(ctx, m.is.ARN, cloud.Tags{loginTag: "false"})
+			return m.place.TagManaged(ctx, m.is.ARN, cloud.Tags{identityProviderTag: "false"})
 		})
 	case is == nil:
 		s.add("associate identity provider "+want.Name, true, func(ctx context.Context) error {
@@ -69,10 +69,10 @@ func (m *managed) changeLogin(ctx context.Context, s *changes) error {
 	case none:
 		s.never("oidcIdentityProviderConfig", "identity provider %s is there without the tags of this cluster, and EKS takes one (disassociate it in AWS: then %s is associated; or leave it out)", is.Name, want.Name)
 	case want == nil:
-		m.dropLogin(s, is, "is not in Git")
+		m.dropIdentityProvider(s, is, "is not in Git")
 	default:
 		if differs := differsFrom(is, want); len(differs) > 0 {
-			m.dropLogin(s, is, "differs in "+strings.Join(differs, ", ")+": it is associated again after that")
+			m.dropIdentityProvider(s, is, "differs in "+strings.Join(differs, ", ")+": it is associated again after that")
 		} else if lack := lacking(is.Tags, want.Tags); len(lack) > 0 {
 			s.add("tags of identity provider "+is.Name+" differ", false, func(ctx context.Context) error { return m.place.TagManaged(ctx, is.ARN, lack) })
 		}
@@ -80,8 +80,8 @@ func (m *managed) changeLogin(ctx context.Context, s *changes) error {
 	return nil
 }
 
-// dropLogin disassociates an identity provider. The cluster takes no change while EKS is at work on one.
-func (m *managed) dropLogin(s *changes, is *cloud.IdentityProvider, why string) {
+// dropIdentityProvider disassociates an identity provider. The cluster takes no change while EKS is at work on one.
+func (m *managed) dropIdentityProvider(s *changes, is *cloud.IdentityProvider, why string) {
 	s.add("disassociate identity provider "+is.Name+", which "+why, true, func(ctx context.Context) error { return m.place.DisassociateIdentityProvider(ctx, m.is.Name, is.Name) })
 }
 

@@ -11,11 +11,11 @@ import (
 	"fairlead.dev/providers/infrastructure/aws/awstest"
 )
 
-// login is an identity provider of people, in the spec of a control plane.
-const login = "oidcIdentityProviderConfig: {identityProviderConfigName: people, issuerUrl: 'https://login.example.com', clientId: fairlead, groupsClaim: groups, requiredClaims: {org: a}, tags: {team: a}}, "
+// identityProvider is an identity provider of people, in the spec of a control plane.
+const identityProvider = "oidcIdentityProviderConfig: {identityProviderConfigName: people, issuerUrl: 'https://login.example.com', clientId: fairlead, groupsClaim: groups, requiredClaims: {org: a}, tags: {team: a}}, "
 
-// logins returns the identity providers, as "name client status".
-func (w *managedWorld) logins() string {
+// identityProviders returns the identity providers, as "name client status".
+func (w *managedWorld) identityProviders() string {
 	var out []string
 	for _, t := range w.cloud.Things(awstest.IdentityProviders) {
 		out = append(out, t.Attr["name"]+" "+t.Attr["oidc.clientId"]+" "+t.Attr["status"])
@@ -23,23 +23,23 @@ func (w *managedWorld) logins() string {
 	return strings.Join(out, ", ")
 }
 
-// TestLogin: an identity provider of people is associated and disassociated as Git says. What EKS fills in is no difference, and
+// TestIdentityProvider: an identity provider of people is associated and disassociated as Git says. What EKS fills in is no difference, and
 // a cluster without one costs no request.
-func TestLogin(t *testing.T) {
+func TestIdentityProvider(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
 		w.rest()
 		time.Sleep(time.Minute)
 		if n := w.made("ListIdentityProviderConfigs"); n > 0 {
 			t.Errorf("%d listings for a cluster without one", n)
 		}
-		w.change("{", "{"+login)
+		w.change("{", "{"+identityProvider)
 		if s, _ := w.look(); !s.Ready || !strings.Contains(fmt.Sprint(s.Drift), "associate identity provider people") {
 			t.Errorf("%+v", s)
 		}
 		w.rest()
 		time.Sleep(time.Minute)
 		p := w.cloud.Things(awstest.IdentityProviders)[0]
-		if w.logins() != "people fairlead ACTIVE" || !w.cluster.Owns(p.Tags) || p.Tags["team"] != "a" || p.Attr["oidc.groupsClaim"] != "groups" || p.Attr["claims"] != `{"org":"a"}` {
+		if w.identityProviders() != "people fairlead ACTIVE" || !w.cluster.Owns(p.Tags) || p.Tags["team"] != "a" || p.Attr["oidc.groupsClaim"] != "groups" || p.Attr["claims"] != `{"org":"a"}` {
 			t.Errorf("it is %+v", p)
 		}
 		w.cloud.Edit(p.ID, func(p *awstest.Thing) {
@@ -50,7 +50,7 @@ func TestLogin(t *testing.T) {
 		if p, _ = w.cloud.Thing(p.ID); p.Tags["team"] != "a" || w.made("AssociateIdentityProviderConfig") != 1 {
 			t.Errorf("it is %+v, associated %d times", p, w.made("AssociateIdentityProviderConfig"))
 		}
-		now := login
+		now := identityProvider
 		for _, change := range [][3]string{{"clientId: fairlead", "clientId: other", "clientId"}, {"groups, ", "teams, groupsPrefix: g, usernameClaim: email, usernamePrefix: '-', ", "groupsClaim, groupsPrefix, usernameClaim, usernamePrefix"}, {"org: a", "org: b", "requiredClaims"}} {
 			now = strings.Replace(now, change[0], change[1], 1)
 			w.change("{", "{"+now)
@@ -60,8 +60,8 @@ func TestLogin(t *testing.T) {
 			w.rest()
 			time.Sleep(time.Minute)
 		}
-		if w.logins() != "people other ACTIVE" || w.made("DisassociateIdentityProviderConfig") != 3 {
-			t.Errorf("%s, disassociated %d times", w.logins(), w.made("DisassociateIdentityProviderConfig"))
+		if w.identityProviders() != "people other ACTIVE" || w.made("DisassociateIdentityProviderConfig") != 3 {
+			t.Errorf("%s, disassociated %d times", w.identityProviders(), w.made("DisassociateIdentityProviderConfig"))
 		}
 		w.change("{", "{")
 		w.rest()
@@ -69,16 +69,16 @@ func TestLogin(t *testing.T) {
 		w.rest()
 		w.cloud.Forget()
 		w.rest()
-		if w.logins() != "" || w.made("ListIdentityProviderConfigs") > 0 {
-			t.Errorf("left is %q, listed %d times", w.logins(), w.made("ListIdentityProviderConfigs"))
+		if w.identityProviders() != "" || w.made("ListIdentityProviderConfigs") > 0 {
+			t.Errorf("left is %q, listed %d times", w.identityProviders(), w.made("ListIdentityProviderConfigs"))
 		}
 		w.quiet()
 	})
 }
 
-// TestLoginOfOthers: one of people stays, and is told. What EKS refuses is told, and holds nothing else.
-func TestLoginOfOthers(t *testing.T) {
-	inCluster(t, strings.Replace(planeSpec, "{", "{"+login, 1), groupSpec, func(w *managedWorld) {
+// TestIdentityProviderOfOthers: one of people stays, and is told. What EKS refuses is told, and holds nothing else.
+func TestIdentityProviderOfOthers(t *testing.T) {
+	inCluster(t, strings.Replace(planeSpec, "{", "{"+identityProvider, 1), groupSpec, func(w *managedWorld) {
 		w.rest()
 		time.Sleep(time.Minute)
 		p := w.cloud.Things(awstest.IdentityProviders)[0]
@@ -87,17 +87,17 @@ func TestLoginOfOthers(t *testing.T) {
 		wantKind(t, "one of others", w.plane.Ensure(w.Context(), w.op(), &w.cluster), fleet.Invalid, "identity provider people is there without the tags of this cluster, and EKS takes one (disassociate it")
 		w.change("{", "{")
 		w.rest()
-		if w.logins() != "people fairlead ACTIVE" {
-			t.Errorf("of others there is %q", w.logins())
+		if w.identityProviders() != "people fairlead ACTIVE" {
+			t.Errorf("of others there is %q", w.identityProviders())
 		}
 		w.cloud.Edit(p.ID, func(p *awstest.Thing) { p.Tags = tags })
-		w.change("{", "{logging: {apiServer: true}, "+strings.Replace(login, "login", "missing", 1))
+		w.change("{", "{logging: {apiServer: true}, "+strings.Replace(identityProvider, "login", "missing", 1))
 		for range 12 {
 			w.step()
 			time.Sleep(time.Minute)
 		}
-		if k := w.cloud.Things(awstest.ManagedClusters)[0]; w.logins() != "" || !strings.Contains(k.Attr["logging"], `"api"`) || !strings.Contains(fmt.Sprint(w.errs), "Issuer url https://missing.example.com") {
-			t.Errorf("%q, %s, errors %v", w.logins(), k.Attr["logging"], w.errs)
+		if k := w.cloud.Things(awstest.ManagedClusters)[0]; w.identityProviders() != "" || !strings.Contains(k.Attr["logging"], `"api"`) || !strings.Contains(fmt.Sprint(w.errs), "Issuer url https://missing.example.com") {
+			t.Errorf("%q, %s, errors %v", w.identityProviders(), k.Attr["logging"], w.errs)
 		}
 		w.errs = nil
 		w.cloud.Deny("ListIdentityProviderConfigs", true)
