@@ -21,15 +21,15 @@ var _ providers.Adopter = (*Provider)(nil)
 // Source: CAPA, api/v1beta2/tags.go.
 const theirRole = "sigs.k8s.io/cluster-api-provider-aws/role"
 
-// A claim is a thing that Cluster API's provider made for a cluster, and the tags that it is to get.
-type claim struct {
+// An adoption is a thing that Cluster API's provider made for a cluster, and the tags that it is to get.
+type adoption struct {
 	what, id string // what it is for people: "subnet subnet-1"
 	balanced bool   // it is a load balancer or a target group
 	has, add cloud.Tags
 }
 
 // done reports whether the thing has its tags.
-func (x *claim) done() bool {
+func (x *adoption) done() bool {
 	for k, v := range x.add {
 		if has, ok := x.has[k]; !ok || has != v {
 			return false
@@ -41,7 +41,7 @@ func (x *claim) done() bool {
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
 	op := "adopt " + c.Key.String()
-	_, all, err := p.claims(ctx, op, c, machines)
+	_, all, err := p.adoptions(ctx, op, c, machines)
 	var out []string
 	for i := range all {
 		if !all[i].done() {
@@ -55,7 +55,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // Adopt implements providers.Adopter: things get tags, and nothing else changes.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	v, all, err := p.claims(ctx, op, c, machines)
+	v, all, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return cloud.Wrap(op, err)
 	}
@@ -87,7 +87,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return instanceID(id) }); err != nil {
 		return err
 	}
-	all := v.claimed()
+	all := v.adopted()
 	for i := range all {
 		if x := &all[i]; x.has[adoptedTag] != x.id {
 			return fleet.Errorf(fleet.Conflict, op, "%s was made since it was adopted (delete the cluster with Fairlead)", x.what)
@@ -115,12 +115,12 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	return nil
 }
 
-// claimed returns all that has the tags of the cluster. The VPC comes after what is found by way of it, and machines come last: until
+// adopted returns all that has the tags of the cluster. The VPC comes after what is found by way of it, and machines come last: until
 // they are released, it can be done again.
-func (v *view) claimed() []claim {
-	var out []claim
+func (v *view) adopted() []adoption {
+	var out []adoption
 	add := func(kind, id string, tags cloud.Tags) {
-		out = append(out, claim{what: kind + " " + id, id: id, has: tags})
+		out = append(out, adoption{what: kind + " " + id, id: id, has: tags})
 	}
 	for _, t := range v.subnets {
 		add("subnet", t.ID, t.Tags)
@@ -147,10 +147,10 @@ func (v *view) claimed() []claim {
 		add("bastion", t.ID, t.Tags)
 	}
 	for _, t := range v.balancers {
-		out = append(out, claim{what: "load balancer " + t.Name, id: t.ID, balanced: true, has: t.Tags})
+		out = append(out, adoption{what: "load balancer " + t.Name, id: t.ID, balanced: true, has: t.Tags})
 	}
 	for _, t := range v.targets {
-		out = append(out, claim{what: "target group " + t.Name, id: t.ID, balanced: true, has: t.Tags})
+		out = append(out, adoption{what: "target group " + t.Name, id: t.ID, balanced: true, has: t.Tags})
 	}
 	for _, t := range v.vpcs {
 		add("VPC", t.ID, t.Tags)
@@ -164,16 +164,16 @@ func (v *view) claimed() []claim {
 // A finder looks for what Cluster API's provider made of a cluster, by its tags.
 type finder struct {
 	*view
-	op     string
-	made   string // the tag of what it made
-	own    bool   // it made the VPC
-	vpc    string
-	claims []claim
+	op   string
+	made string // the tag of what it made
+	own  bool   // it made the VPC
+	vpc  string
+	all  []adoption
 }
 
-// claims returns what Cluster API's provider made for c, with the tags that it is to get. If one thing is missing or
+// adoptions returns what Cluster API's provider made for c, with the tags that it is to get. If one thing is missing or
 // somebody else's, there is only the error.
-func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*view, []claim, error) {
+func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*view, []adoption, error) {
 	if api.IsManaged(c) {
 		return nil, nil, fleet.Errorf(fleet.Invalid, op, "clusters of EKS are not adopted (leave it with Cluster API)")
 	}
@@ -190,8 +190,8 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 			return nil, nil, err
 		}
 	}
-	for i := range f.claims {
-		x := &f.claims[i]
+	for i := range f.all {
+		x := &f.all[i]
 		switch {
 		case x.has[fleet.TagFleet] == "":
 		case !c.Owns(x.has):
@@ -200,14 +200,14 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
 		}
 	}
-	return v, f.claims, nil
+	return v, f.all, nil
 }
 
-// claim adds a thing that is to be a part of the cluster.
-func (f *finder) claim(kind, id, part string, has cloud.Tags) {
+// add adds a thing that is to be a part of the cluster.
+func (f *finder) add(kind, id, part string, has cloud.Tags) {
 	add := cloud.Tags{partTag: part, adoptedTag: id}
 	maps.Copy(add, f.c.Tags())
-	f.claims = append(f.claims, claim{what: kind + " " + id, id: id, has: has, add: add})
+	f.all = append(f.all, adoption{what: kind + " " + id, id: id, has: has, add: add})
 }
 
 // theirs reports whether Cluster API's provider made something for the cluster.
@@ -247,7 +247,7 @@ func (f *finder) machines(ctx context.Context, machines []providers.AdoptedMachi
 		return driver.Adoption[cloud.Instance]{Machine: m.Name, Thing: there[i], ID: id, Where: "instance " + id, Tags: tags}, nil
 	}, cloud.Wrap)
 	for _, x := range all {
-		f.claims = append(f.claims, claim{what: x.Where, id: x.ID, has: x.Thing.Tags, add: x.Tags})
+		f.all = append(f.all, adoption{what: x.Where, id: x.ID, has: x.Thing.Tags, add: x.Tags})
 	}
 	return err
 }
@@ -266,7 +266,7 @@ func (f *finder) network(ctx context.Context) error {
 	case !f.own:
 		return nil
 	}
-	f.claim("VPC", f.vpc, "vpc", vpc.Tags)
+	f.add("VPC", f.vpc, "vpc", vpc.Tags)
 	parts := make(map[string]cloud.Subnet)
 	for _, s := range f.s.Subnets.All {
 		if s.VPC != f.vpc || !f.theirs(s.Tags) {
@@ -277,11 +277,11 @@ func (f *finder) network(ctx context.Context) error {
 			return fleet.Errorf(fleet.Invalid, f.op, "subnet %s has the tag %s=%s, and subnets are public or private", s.ID, theirRole, kind)
 		}
 		parts[s.ID] = s
-		f.claim("subnet", s.ID, kind, s.Tags)
+		f.add("subnet", s.ID, kind, s.Tags)
 	}
 	for _, g := range f.s.Gateways.All {
 		if g.VPC == f.vpc && f.theirs(g.Tags) {
-			f.claim("internet gateway", g.ID, "internet", g.Tags)
+			f.add("internet gateway", g.ID, "internet", g.Tags)
 		}
 	}
 	for _, t := range f.s.Tables.All {
@@ -297,7 +297,7 @@ func (f *finder) network(ctx context.Context) error {
 				}
 			}
 		}
-		f.claim("route table", t.ID, part, t.Tags)
+		f.add("route table", t.ID, part, t.Tags)
 	}
 	if len(vpc.Six) > 0 {
 		egresses, err := f.place.Egresses(ctx, "tag:"+f.made, "owned")
@@ -306,7 +306,7 @@ func (f *finder) network(ctx context.Context) error {
 		}
 		for _, g := range egresses {
 			if g.VPC == f.vpc {
-				f.claim("egress-only internet gateway", g.ID, "egress", g.Tags)
+				f.add("egress-only internet gateway", g.ID, "egress", g.Tags)
 			}
 		}
 	}
@@ -329,10 +329,10 @@ func (f *finder) natGateways(ctx context.Context, subnets map[string]cloud.Subne
 			continue
 		}
 		part := "nat-" + s.Zone
-		f.claim("NAT gateway", n.ID, part, n.Tags)
+		f.add("NAT gateway", n.ID, part, n.Tags)
 		for _, a := range addresses {
 			if a.ID == n.Address {
-				f.claim("address", a.ID, part, a.Tags)
+				f.add("address", a.ID, part, a.Tags)
 			}
 		}
 	}
@@ -353,7 +353,7 @@ func (f *finder) securityGroups(ctx context.Context) error {
 		if i < 0 {
 			return fleet.Errorf(fleet.NotFound, f.op, "%s has no security group with the tags %s=owned and %s=%s", f.vpc, f.made, theirRole, role)
 		}
-		f.claim("security group", all[i].ID, "group-"+role, all[i].Tags)
+		f.add("security group", all[i].ID, "group-"+role, all[i].Tags)
 	}
 	return nil
 }
@@ -374,12 +374,12 @@ func (f *finder) loadBalancers(context.Context) error {
 			return fleet.Errorf(fleet.NotFound, f.op, "%s has %d load balancers %s with the tag %s=owned, and one is expected (name it in controlPlaneLoadBalancer.name)", f.vpc, len(found), front.lb.Name, f.made)
 		}
 		b := found[0]
-		f.claim("load balancer", b.ID, front.part, b.Tags)
-		f.claims[len(f.claims)-1].what, f.claims[len(f.claims)-1].balanced = "load balancer "+b.Name, true
+		f.add("load balancer", b.ID, front.part, b.Tags)
+		f.all[len(f.all)-1].what, f.all[len(f.all)-1].balanced = "load balancer "+b.Name, true
 		for _, t := range f.s.Targets.All {
 			if slices.Contains(t.Balancers, b.ID) {
-				f.claim("target group", t.ID, fmt.Sprintf("%s%d", front.targets, t.Port), t.Tags)
-				f.claims[len(f.claims)-1].what, f.claims[len(f.claims)-1].balanced = "target group "+t.Name, true
+				f.add("target group", t.ID, fmt.Sprintf("%s%d", front.targets, t.Port), t.Tags)
+				f.all[len(f.all)-1].what, f.all[len(f.all)-1].balanced = "target group "+t.Name, true
 			}
 		}
 	}
@@ -397,7 +397,7 @@ func (f *finder) bastion(ctx context.Context) error {
 	}
 	for _, i := range all {
 		if !i.Ending() && i.VPC == f.vpc {
-			f.claim("bastion", i.ID, bastionPart, i.Tags)
+			f.add("bastion", i.ID, bastionPart, i.Tags)
 			return nil
 		}
 	}
