@@ -109,7 +109,7 @@ func (m *managed) dropTrust(ctx context.Context) error {
 	return m.place.DeleteTrust(ctx, arn)
 }
 
-// trustsIn calls each with the OIDC providers of EKS in a place, whoever made them. Unless there have to be some,
+// trustsIn calls each with the OIDC providers of EKS in a place, with and without tags of a fleet. Unless there have to be some,
 // credentials that may list none make none.
 func trustsIn(ctx context.Context, at *cloud.Place, some bool, each func(t *cloud.Trust)) error {
 	all, err := at.Trusts(ctx)
