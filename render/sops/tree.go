@@ -84,7 +84,9 @@ func (t *Tree) Decrypted() bool { return t.decrypted.Load() }
 
 // Part returns t for a reader of its own: of the part, Decrypted and Unanswered are about what was read from it. They are about
 // that of t as well.
-func (t *Tree) Part() *Tree { return &Tree{Tree: t.Tree, decrypter: t.decrypter, ctx: t.ctx, parent: t} }
+func (t *Tree) Part() *Tree {
+	return &Tree{Tree: t.Tree, decrypter: t.decrypter, ctx: t.ctx, parent: t}
+}
 
 // Unanswered reports whether decryption of a file failed so far for a reason that may pass.
 func (t *Tree) Unanswered() bool { return t.unanswered.Load() }
