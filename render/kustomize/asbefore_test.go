@@ -67,7 +67,7 @@ func listed(t *rapid.T, patch bool) string {
 
 // Lists without doubled items are merged as kustomize merges them by key, but for the order.
 func TestMergedAsByKustomize(t *testing.T) {
-	loadSchema()
+	LoadSchema()
 	if err := openapi.AddSchema([]byte(listedSchema)); err != nil {
 		t.Fatal(err)
 	}

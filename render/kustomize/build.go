@@ -24,6 +24,7 @@ func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
 			objects, problem = nil, s.failed(fmt.Sprintf("kustomize failed on it: %v", r))
 		}
 	}()
+	LoadSchema()
 	files, wholeErr := s.files, error(nil)
 	if len(s.keyed) > 0 {
 		files, wholeErr = withWholeLists(s.Overlay, s.files, s.keyed)

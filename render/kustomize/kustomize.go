@@ -81,11 +81,7 @@ type Kustomizer struct {
 }
 
 // New returns a Kustomizer.
-//
-// kustomize has one OpenAPI schema for the whole process. The first call of New loads it.
-// Nothing may change it: the scan refuses overlays that would.
 func New(l Limits) *Kustomizer {
-	loadSchema()
 	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 

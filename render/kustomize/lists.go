@@ -11,11 +11,12 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// loadSchema makes kustomize read its process-global schema, once: the first read is not
-// safe for concurrent use. It is a variable because that schema is one.
-var loadSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global as the schema that it loads
+// LoadSchema has kustomize parse its OpenAPI schema, which a process has once: the first call takes
+// much of the time and the memory of a small build, later ones nothing. Nothing may change the
+// schema: the scan refuses overlays that would.
+func LoadSchema() {
 	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
-})
+}
 
 // mergeKeys maps lists, by their path, to the fields that identify an item. In these lists
 // a strategic merge patch finds the item to change; kubectl kustomize replaces them. Other

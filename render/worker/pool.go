@@ -37,15 +37,16 @@ type Pool struct {
 	limits  Limits
 	slots   chan struct{}
 
-	idle    chan *process
-	running atomic.Int32 // processes, idle ones included
+	idle     chan *process
+	running  atomic.Int32 // processes, idle ones included
+	starting atomic.Int32 // of them, those that are not ready yet
 
 	mu      sync.Mutex
 	endless int // builds that exceeded their time
 }
 
-// patience is how long a build waits for a process that runs before it starts another one.
-// Most overlays take much less, and a start takes about as long.
+// patience is how long a build waits for a process that runs before it starts another one, unless
+// one is starting. Most overlays take much less, and a start takes about as long.
 const patience = 300 * time.Millisecond
 
 // NewPool returns a Pool that runs command, a program and its arguments. It starts no
@@ -102,18 +103,23 @@ func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Objec
 // take returns an idle process, or a new one.
 func (p *Pool) take(ctx context.Context) (*process, error) {
 	if !p.running.CompareAndSwap(0, 1) {
-		wait := time.NewTimer(patience)
+		wait := time.NewTicker(patience)
 		defer wait.Stop()
-		select {
-		case w := <-p.idle:
-			return w, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-wait.C:
-			p.running.Add(1)
+		for waits := true; waits; {
+			select {
+			case w := <-p.idle:
+				return w, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-wait.C:
+				waits = p.starting.Load() > 0
+			}
 		}
+		p.running.Add(1)
 	}
+	p.starting.Add(1)
 	w, err := start(ctx, p.command, p.limits.Memory)
+	p.starting.Add(-1)
 	if err != nil {
 		p.running.Add(-1)
 	}

@@ -22,6 +22,7 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0))) // one for the build, one for the garbage collector
 	endLate()
 	builder := kustomize.New(kustomize.DefaultLimits())
+	kustomize.LoadSchema() // no build is charged with its memory
 	if err := limit(memory); err != nil {
 		return fmt.Errorf("limit the memory of the process: %w", err)
 	}

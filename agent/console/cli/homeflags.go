@@ -39,8 +39,14 @@ func (m *moveCommand) addHome(cmd *cobra.Command) {
 // branch opens the status branch. It returns the fleet too, and a function that lists all
 // its clusters.
 func (m *moveCommand) branch(ctx context.Context, s wiring.Settings) (sources.Branch, fleet.Fleet, func(context.Context) ([]fleet.Key, error), error) {
-	p := wholeOf(s)
 	v := &valueFlags{warn: func(string) {}}
+	p, err := wholeOf(s).withRenderer(v.options()) // a move asks for the clusters again and again
+	if err != nil {
+		return nil, fleet.Fleet{}, nil, err
+	}
+	if p.source, err = s.OpenSource(); err != nil {
+		return nil, fleet.Fleet{}, nil, err
+	}
 	loaded, err := p.load(ctx, v.options())
 	if err != nil {
 		return nil, fleet.Fleet{}, nil, err

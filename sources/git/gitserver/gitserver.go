@@ -1,6 +1,9 @@
 // Package gitserver runs the real git as a server on loopback: smart HTTP by git
 // http-backend and, for tests, ssh by sshd. The demo serves its fleet repository with it,
 // and tests make it misbehave. It is not secure enough for a network.
+//
+// Agents ask for the refs several times a second, and each answer of git needs three
+// processes. So git's answer is sent again while no ref has changed.
 package gitserver
 
 import (
@@ -35,6 +38,7 @@ type Server struct {
 	root    string
 	options Options
 	backend cgi.Handler
+	refs    listings
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -98,8 +102,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		backend.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "GIT_PROTOCOL="+p)
 	}
 	if s.options.After != nil && strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
-		backend.ServeHTTP(&nobody{header: http.Header{}}, r)
+		backend.ServeHTTP(&answer{header: http.Header{}}, r)
 		s.options.After(w, r)
+		return
+	}
+	if repository, request, ok := asksForRefs(r); ok {
+		s.refs.serve(w, r, filepath.Join(s.root, filepath.FromSlash(repository)), request, &backend)
 		return
 	}
 	backend.ServeHTTP(w, r)
@@ -136,10 +144,3 @@ func spool(r *http.Request) (io.Closer, error) {
 	r.Body, r.ContentLength, r.TransferEncoding = f, n, nil
 	return f, nil
 }
-
-// nobody is an http.ResponseWriter that discards the response.
-type nobody struct{ header http.Header }
-
-func (n *nobody) Header() http.Header         { return n.header }
-func (n *nobody) Write(p []byte) (int, error) { return len(p), nil }
-func (n *nobody) WriteHeader(int)             {}

@@ -57,3 +57,67 @@ func TestRealGit(t *testing.T) {
 		t.Errorf("without the password: %s", out)
 	}
 }
+
+// The refs are listed again without git while none has changed, and by git after each change
+// of them, whoever made it.
+func TestRefs(t *testing.T) {
+	s, err := gitserver.New(t.TempDir(), gitserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := s.Init("fleet.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_AUTHOR_DATE=@1 +0000", "GIT_COMMITTER_DATE=@1 +0000")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	list := func(protocol string) string {
+		t.Helper()
+		return git("-c", "protocol.version="+protocol, "ls-remote", srv.URL+"/fleet.git")
+	}
+	empty := git("-C", bare, "hash-object", "-w", "-t", "tree", "/dev/null")
+	first := git("-C", bare, "commit-tree", "-m", "1", empty)
+	second := git("-C", bare, "commit-tree", "-m", "2", empty)
+	for _, step := range []struct {
+		change []string
+		want   string
+	}{
+		{[]string{"update-ref", "refs/heads/main", first}, first + "\tHEAD\n" + first + "\trefs/heads/main"},
+		{[]string{"update-ref", "refs/heads/main", second}, second + "\tHEAD\n" + second + "\trefs/heads/main"},
+		{[]string{"update-ref", "refs/heads/a/b", first}, second + "\tHEAD\n" + first + "\trefs/heads/a/b\n" + second + "\trefs/heads/main"},
+		{[]string{"symbolic-ref", "HEAD", "refs/heads/a/b"}, first + "\tHEAD\n" + first + "\trefs/heads/a/b\n" + second + "\trefs/heads/main"},
+		{[]string{"pack-refs", "--all"}, first + "\tHEAD\n" + first + "\trefs/heads/a/b\n" + second + "\trefs/heads/main"},
+		{[]string{"config", "transfer.hideRefs", "refs/heads/main"}, first + "\tHEAD\n" + first + "\trefs/heads/a/b"},
+		{[]string{"config", "--unset", "transfer.hideRefs"}, first + "\tHEAD\n" + first + "\trefs/heads/a/b\n" + second + "\trefs/heads/main"},
+		{[]string{"update-ref", "-d", "refs/heads/main"}, first + "\tHEAD\n" + first + "\trefs/heads/a/b"},
+		{[]string{"update-ref", "-d", "refs/heads/a/b"}, ""},
+		{[]string{"symbolic-ref", "HEAD", "refs/heads/main"}, ""},
+	} {
+		git(append([]string{"-C", bare}, step.change...)...)
+		for _, protocol := range []string{"2", "0"} {
+			if got := list(protocol); got != step.want {
+				t.Errorf("protocol %s, after %v: %q, want %q", protocol, step.change, got, step.want)
+			}
+			// Without objects git knows no repository.
+			if err := os.Rename(filepath.Join(bare, "objects"), filepath.Join(bare, "away")); err != nil {
+				t.Fatal(err)
+			}
+			if got := list(protocol); got != step.want {
+				t.Errorf("protocol %s, again after %v: %q, want %q", protocol, step.change, got, step.want)
+			}
+			if err := os.Rename(filepath.Join(bare, "away"), filepath.Join(bare, "objects")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
