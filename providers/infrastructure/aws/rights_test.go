@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
+	"fairlead.dev/test/run/short"
 )
 
 var update = flag.Bool("update", false, "write policy.json")
@@ -255,7 +256,7 @@ func TestEachRight(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(maps.Keys(actionsInSource(t))), actionsOf(taken)); d != "" {
 		t.Errorf("requests in the source, and those that the lives made: %s", d)
 	}
-	for right := range taken {
+	for _, right := range short.Of(t, 10, slices.Sorted(maps.Keys(taken))) {
 		if right == "sts:GetCallerIdentity" { // no policy can deny it
 			continue
 		}

@@ -121,6 +121,7 @@ type answered struct {
 
 // Cloud is one account in one region. It is an http.Handler, and safe for concurrent use.
 type Cloud struct {
+	can            map[string]action // by service and name
 	mu             sync.Mutex
 	o              Options
 	n              int
@@ -166,6 +167,7 @@ func New(o Options) *Cloud {
 	for _, name := range []string{"default", "ops"} {
 		c.seed(KeyPairs, map[string]string{"keyName": name})
 	}
+	c.can = c.actions()
 	return c
 }
 

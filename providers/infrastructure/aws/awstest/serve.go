@@ -178,7 +178,7 @@ func (c *Cloud) answer(req request, key, region string, faults []*fault) (any, e
 		return nil, refusal(req.call, who)
 	}
 	req.who = who
-	do, ok := c.actions()[req.call.Service+" "+req.action()]
+	do, ok := c.can[req.call.Service+" "+req.action()]
 	if !ok {
 		return nil, bad("InvalidAction", "The action %s is not valid for this web service.", req.call.Action)
 	}
