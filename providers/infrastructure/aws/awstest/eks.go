@@ -355,7 +355,8 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		i.Sets["groups"] = []string{group.ID}
 	}
 	if t.Attr["mode"] != "CONFIG_MAP" && string(t.raw("creatorAdmin")) == "true" {
-		e := c.add(AccessEntries, map[string]string{"cluster": name, "principal": r.who, "type": "STANDARD", "username": r.who}, nil)
+		principal, _ := principalOf(r.who)
+		e := c.add(AccessEntries, map[string]string{"cluster": name, "principal": principal, "type": "STANDARD", "username": usernameOf(principal)}, nil)
 		e.put("policies", []any{map[string]any{"policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", "accessScope": map[string]any{"type": "cluster"}}})
 	}
 	t.begin(creating, c.o.Delays.Cluster, nil)

@@ -120,6 +120,19 @@ func TestEKSConfigMap(t *testing.T) {
 	}
 }
 
+// TestEKSRole: the tokens of an agent that has a role are of that role, which made the cluster.
+func TestEKSRole(t *testing.T) {
+	w := newWorld(t)
+	w.spec.Version, w.spec.Group, w.spec.Identity = kube.Version(), 1, "kind: AWSClusterRoleIdentity, name: fleet"
+	w.spec.Access = "authenticationMode: api"
+	w.push("a cluster")
+	w.await("a cluster of one", w.complete)
+	if got, err := w.nodes("fleet"); err != nil || len(got) != 1 {
+		t.Errorf("somebody with that role sees %q, %v", got, err)
+	}
+	w.noToken()
+}
+
 // noToken checks that no token is in the status, in secrets and in the log.
 func (w *world) noToken() {
 	w.Helper()

@@ -103,7 +103,7 @@ func (n *nodes) control(ctx context.Context, k *kube.Running, m *member, there b
 // metadata returns what the metadata service tells an instance.
 func (n *nodes) metadata(i *awstest.Thing, path string) string {
 	ask := func(method, path, token string) string {
-		r := httptest.NewRequest(method, "/latest/"+path, http.NoBody) //nolint:noctx // it is not sent
+		r := httptest.NewRequest(method, "/latest/"+path, http.NoBody)
 		r.RemoteAddr = i.Attr["privateIpAddress"] + ":1"
 		r.Header.Set("X-aws-ec2-metadata-token", token)
 		w := httptest.NewRecorder()

@@ -1,6 +1,7 @@
 package eks_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,6 +49,7 @@ type spec struct {
 	Access       string // of the control plane
 	Entries      string // the access entries
 	Group, Own   int    // machines of the node group, and of Fairlead
+	Identity     string // the reference to it
 	Deleted      bool
 }
 
@@ -74,6 +76,12 @@ spec:
   network: {vpc: {id: %s}}
   accessConfig: {%s}
   accessEntries: [%s]
+  identityRef: {%s}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterRoleIdentity
+metadata: {name: fleet}
+spec: {allowedNamespaces: {}, roleARN: "arn:aws:iam::123456789012:role/teams/fleet", sourceIdentityRef: {kind: AWSClusterControllerIdentity, name: default}}
 ---
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachinePool
@@ -119,7 +127,7 @@ apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSMachineTemplate
 metadata: {name: own, namespace: prod}
 spec: {template: {spec: {instanceType: m6i.large, iamInstanceProfile: own-nodes, sshKeyName: ops, ami: {eksLookupType: AmazonLinux2023}}}}
-`, s.Deleted, s.Version, s.VPC, s.Access, s.Entries, s.Group, s.Own, s.Version)
+`, s.Deleted, s.Version, s.VPC, s.Access, s.Entries, cmp.Or(s.Identity, "kind: AWSClusterControllerIdentity, name: default"), s.Group, s.Own, s.Version)
 	if s.Own == 0 {
 		text, _, _ = strings.Cut(text, "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment")
 	}
