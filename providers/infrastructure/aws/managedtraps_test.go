@@ -222,11 +222,20 @@ func TestLockedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
 				w.change("{", "{"+tc.access)
-				w.rest()
-				s, _ := w.look()
-				if got := strings.Contains(s.Message, "no access entry of cluster prod_eu-1 lets in the agent (add one with the policy AmazonEKSClusterAdminPolicy"); got != tc.want || !s.Ready {
-					t.Errorf("it says %q", s.Message)
+				says := func(s fleet.HostedState) {
+					t.Helper()
+					if got := strings.Contains(s.Message, "no access entry of cluster prod_eu-1 lets in the agent (add one with the policy AmazonEKSClusterAdminPolicy"); got != tc.want {
+						t.Errorf("it says %q", s.Message)
+					}
 				}
+				s, _ := w.look()
+				for ; !s.Ready; s, _ = w.look() {
+					w.say(w.plane.Ensure(w.Context(), w.op(), &w.cluster))
+				}
+				says(s) // before entries of Git are there
+				w.rest()
+				s, _ = w.look()
+				says(s)
 			})
 		})
 	}

@@ -112,11 +112,8 @@ func (c *Cloud) Admit(cluster, token string, now time.Time) (User, error) {
 	return User{}, fmt.Errorf("neither an access entry nor aws-auth of cluster %s has %s", cluster, principal)
 }
 
-// entryOf returns the access entry of a principal; nil: there is none, or they do not count.
+// entryOf returns the access entry of a principal; nil: there is none.
 func (c *Cloud) entryOf(cluster *Thing, principal string) *Thing {
-	if cluster.Attr["mode"] == "CONFIG_MAP" {
-		return nil
-	}
 	for _, e := range c.all(AccessEntries) {
 		if of, _ := principalOf(e.Attr["principal"]); e.Attr["cluster"] == cluster.Attr["name"] && of == principal {
 			return e

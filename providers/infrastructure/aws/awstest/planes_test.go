@@ -31,11 +31,11 @@ func (c *caller) eks(method, path, body string) string {
 	return b.String()
 }
 
-// makeCluster makes a cluster called a, with a node group of one.
-func (c *caller) makeCluster(cloud *awstest.Cloud, access string) {
+// makeCluster makes a cluster.
+func (c *caller) makeCluster(cloud *awstest.Cloud, name, access string) {
 	c.Helper()
 	_, subnets, _ := cloud.AddVPC("10.7.0.0/16")
-	c.eks(http.MethodPost, "clusters", fmt.Sprintf(`{"name": "a", "version": "1.35", "roleArn": "arn:aws:iam::123456789012:role/r", "resourcesVpcConfig": {"subnetIds": [%q, %q]}, "accessConfig": %s}`, subnets[0], subnets[1], access))
+	c.eks(http.MethodPost, "clusters", fmt.Sprintf(`{"name": %q, "version": "1.35", "roleArn": "arn:aws:iam::123456789012:role/r", "resourcesVpcConfig": {"subnetIds": [%q, %q]}, "accessConfig": %s}`, name, subnets[0], subnets[1], access))
 }
 
 // TestAdmit: who a token lets into a cluster of EKS, and as whom.
@@ -43,22 +43,26 @@ func TestAdmit(t *testing.T) {
 	const entries, both, old = `{"authenticationMode": "API"}`, `{"authenticationMode": "API_AND_CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": false}`, `{}`
 	for name, tc := range map[string]struct {
 		access, role, session, want string
+		gone                        bool
 	}{
-		"its maker, by its entry":   {entries, "", "", "arn:aws:iam::123456789012:user/fairlead []"},
-		"its maker, by aws-auth":    {old, "", "", "kubernetes-admin [system:masters]"},
-		"its maker, without rights": {both, "", "", "has arn:aws:iam::123456789012:user/fairlead"},
-		"a role with an entry":      {entries, "ops", "alice", "arn:aws:sts::123456789012:assumed-role/ops/alice [admins]"},
-		"its entry does not count":  {old, "ops", "alice", "has arn:aws:iam::123456789012:role/ops"},
-		"a role without one":        {entries, "dev", "alice", "no access entry for arn:aws:iam::123456789012:role/dev"},
-		"an instance of a group":    {entries, "nodes", "INSTANCE", "system:node:ADDRESS [system:nodes]"},
-		"an instance, by aws-auth":  {old, "nodes", "INSTANCE", "system:node:ADDRESS [system:nodes]"},
-		"a person with its role":    {entries, "nodes", "alice", `session "alice"`},
-		"an instance, another role": {entries, "dev", "INSTANCE", "no access entry"},
+		"its maker, by its entry":   {entries, "", "", "arn:aws:iam::123456789012:user/fairlead []", false},
+		"its maker, by aws-auth":    {old, "", "", "kubernetes-admin [system:masters]", false},
+		"its maker, without rights": {both, "", "", "has arn:aws:iam::123456789012:user/fairlead", false},
+		"a role with an entry":      {entries, "ops", "alice", "arn:aws:sts::123456789012:assumed-role/ops/alice [admins]", false},
+		"its entry does not count":  {old, "ops", "alice", "has arn:aws:iam::123456789012:role/ops", false},
+		"a role without one":        {entries, "dev", "alice", "no access entry for arn:aws:iam::123456789012:role/dev", false},
+		"an instance of a group":    {entries, "nodes", "INSTANCE", "system:node:ADDRESS [system:nodes]", false},
+		"an instance, by aws-auth":  {old, "nodes", "INSTANCE", "system:node:ADDRESS [system:nodes]", false},
+		"a person with its role":    {entries, "nodes", "alice", `session "alice"`, false},
+		"an instance, another role": {entries, "dev", "INSTANCE", "no access entry", false},
+		"an instance that is gone":  {entries, "nodes", "INSTANCE", "is no instance", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := awstest.New(awstest.Options{})
 			c := newCaller(t, cloud)
-			c.makeCluster(cloud, tc.access)
+			c.makeCluster(cloud, "a", tc.access)
+			c.makeCluster(cloud, "b", entries)
+			c.eks(http.MethodPost, "clusters/b/access-entries", `{"principalArn": "arn:aws:iam::123456789012:role/dev"}`)
 			c.eks(http.MethodPost, "clusters/a/access-entries", `{"principalArn": "arn:aws:iam::123456789012:role/path/ops", "kubernetesGroups": ["admins"]}`)
 			c.eks(http.MethodPost, "clusters/a/node-groups", `{"nodegroupName": "g", "nodeRole": "arn:aws:iam::123456789012:role/nodes", "scalingConfig": {"minSize": 1, "maxSize": 1, "desiredSize": 1}}`)
 			instances := cloud.Things(awstest.Instances)
@@ -68,6 +72,9 @@ func TestAdmit(t *testing.T) {
 			key := awstest.AccessKey
 			if tc.role != "" {
 				key = cloud.Assume(tc.role, strings.ReplaceAll(tc.session, "INSTANCE", instances[0].ID))
+			}
+			if tc.gone {
+				cloud.Reclaim(instances[0].ID, "Server.SpotInstanceTermination")
 			}
 			token, err := cloud.Token(key, "a", time.Now())
 			if err != nil {
@@ -89,7 +96,7 @@ func TestAdmit(t *testing.T) {
 func TestAllows(t *testing.T) {
 	cloud := awstest.New(awstest.Options{})
 	c := newCaller(t, cloud)
-	c.makeCluster(cloud, `{"authenticationMode": "API"}`)
+	c.makeCluster(cloud, "a", `{"authenticationMode": "API"}`)
 	const ops = "arn:aws:iam::123456789012:role/ops"
 	let := func(policy, scope string) {
 		c.eks(http.MethodDelete, "clusters/a/access-entries/"+strings.ReplaceAll(ops, "/", "%2F"), "")
@@ -105,6 +112,7 @@ func TestAllows(t *testing.T) {
 		{"AmazonEKSClusterAdminPolicy", `{"type": "namespace", "namespaces": ["web"]}`, true, false},
 		{"AmazonEKSClusterAdminPolicy", `{"type": "namespace", "namespaces": ["db"]}`, false, false},
 		{"AmazonEKSAdminViewPolicy", `{"type": "cluster"}`, true, false},
+		{"AmazonEKSAdminViewPolicy", `{"type": "namespace", "namespaces": ["db"]}`, false, false},
 		{"AmazonEKSAutoNodePolicy", `{"type": "cluster"}`, false, false},
 	} {
 		let(tc.policy, tc.scope)
@@ -139,7 +147,7 @@ func TestPlanes(t *testing.T) {
 		p := new(planes)
 		cloud := awstest.New(awstest.Options{Planes: p})
 		c := newCaller(t, cloud)
-		c.makeCluster(cloud, `{"authenticationMode": "API"}`)
+		c.makeCluster(cloud, "a", `{"authenticationMode": "API"}`)
 		is := func(want ...string) {
 			t.Helper()
 			got := c.eks(http.MethodGet, "clusters/a", "")
@@ -166,7 +174,7 @@ func TestPlanes(t *testing.T) {
 			t.Errorf("it ran %q, and ended %d times", p.ran, p.ended)
 		}
 		p.err = errors.New("no such program")
-		c.makeCluster(cloud, `{}`)
+		c.makeCluster(cloud, "a", `{}`)
 		is(`"status":"FAILED"`, "no such program")
 	})
 }
