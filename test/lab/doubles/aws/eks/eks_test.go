@@ -8,8 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
 	"fairlead.dev/test/lab/kube"
 	"fairlead.dev/test/lab/kube/binaries"
 )
@@ -32,13 +37,13 @@ func let(principal string, names ...string) string {
 const ops = "arn:aws:iam::123456789012:role/ops"
 
 // TestEKS: from a push to a cluster of EKS with an API server that is real, whose Nodes are those of a node group and of
-// machines that joined by nodeadm. People see them with the kubeconfig that Fairlead gives them, and others do not. No token
+// machines that joined by nodeadm. Its addon gives a group a right. People see them with the kubeconfig that Fairlead gives them, and others do not. No token
 // is stored. The cluster goes, and nothing is left.
 func TestEKS(t *testing.T) {
 	w := newWorld(t)
 	before := w.cloud.Contents()
 	w.spec.Version, w.spec.Group, w.spec.Own = kube.Version(), 2, 1
-	w.spec.Access, w.spec.Entries = "authenticationMode: api_and_config_map", let(ops, "AmazonEKSAdminViewPolicy")
+	w.spec.Access, w.spec.Entries = "authenticationMode: api_and_config_map", let(ops, "AmazonEKSAdminViewPolicy")+", {principalARN: 'arn:aws:iam::123456789012:role/guards', kubernetesGroups: [watchmen]}"
 	w.push("a cluster")
 	w.await("a cluster of 2+1", w.complete)
 	got, err := w.nodes("ops")
@@ -52,6 +57,14 @@ func TestEKS(t *testing.T) {
 	if got, err := w.nodes("dev"); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
 		t.Errorf("a role without an access entry sees %q, %v", got, err)
 	}
+	guards := w.client("guards", "alice").CoreV1().Secrets("default")
+	if _, err := guards.List(t.Context(), metav1.ListOptions{}); err != nil { // by the addon
+		t.Errorf("a group of an access entry, to which an addon gives a right: %v", err)
+	}
+	if _, err := guards.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("another right: %v", err)
+	}
+	w.instancesAreNodes()
 	w.spec.Group, w.spec.Own = 1, 2
 	w.push("other numbers")
 	w.await("a cluster of 1+2", w.complete)
@@ -131,6 +144,33 @@ func TestEKSRole(t *testing.T) {
 		t.Errorf("somebody with that role sees %q, %v", got, err)
 	}
 	w.noToken()
+}
+
+// instancesAreNodes checks that an instance may do to its own Node what a kubelet may, and nothing else.
+func (w *world) instancesAreNodes() {
+	w.Helper()
+	var own, other string // the names of Nodes
+	var client kubernetes.Interface
+	for _, i := range w.cloud.Things(awstest.Instances) {
+		if name := w.cloud.HostName(i.Attr["privateIpAddress"]); i.Tags[fleet.TagMachine] != "" {
+			own, client = name, w.client("own-nodes", i.ID)
+		} else {
+			other = name
+		}
+	}
+	label := func(node, key string) error {
+		_, err := client.CoreV1().Nodes().Patch(w.Context(), node, types.MergePatchType, []byte(`{"metadata": {"labels": {"`+key+`": "a"}}}`), metav1.PatchOptions{})
+		return err
+	}
+	if err := label(own, "example.com/a"); err != nil {
+		w.Errorf("its own Node: %v", err)
+	}
+	if err := label(own, "node-restriction.kubernetes.io/a"); !apierrors.IsForbidden(err) {
+		w.Errorf("a label that is kept from kubelets: %v", err)
+	}
+	if err := label(other, "example.com/a"); !apierrors.IsForbidden(err) {
+		w.Errorf("another Node: %v", err)
+	}
 }
 
 // noToken checks that no token is in the status, in secrets and in the log.

@@ -57,10 +57,31 @@ type spec struct {
 func (s spec) files() map[string][]byte {
 	text := fmt.Sprintf(`apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
-metadata: {name: eu-1, namespace: prod, annotations: {fairlead.dev/delete: "%t"}}
+metadata: {name: eu-1, namespace: prod, annotations: {fairlead.dev/delete: "%t"}, labels: {rules: all}}
 spec:
   controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane, name: eu-1}
   infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedCluster, name: eu-1}
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: rules, namespace: prod}
+spec: {clusterSelector: {matchLabels: {rules: all}}, strategy: Reconcile, resources: [{kind: ConfigMap, name: rules}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, namespace: prod}
+data:
+  all.yaml: |
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRole
+    metadata: {name: who-looks}
+    rules: [{apiGroups: [""], resources: [secrets], verbs: [list]}]
+    ---
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata: {name: who-looks}
+    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: who-looks}
+    subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: watchmen}]
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSManagedCluster
@@ -334,15 +355,15 @@ func (w *world) complete(r fleet.Report) bool {
 	return r.Phase == fleet.PhaseProvisioned && n == w.spec.Group+w.spec.Own && r.Failure == "" && len(r.Problems) == 0
 }
 
-// nodes returns what somebody sees of Nodes, sorted: with the kubeconfig that Fairlead gives people, whose program is a
-// stand-in for the AWS CLI that has credentials of a role.
-func (w *world) nodes(role string) (out []string, err error) {
+// client returns a client of a session of a role: with the kubeconfig that Fairlead gives people, whose program is a
+// stand-in for the AWS CLI that has credentials of the role.
+func (w *world) client(role, session string) *kubernetes.Clientset {
 	w.Helper()
 	d, err := w.runtime.Secrets.Get(w.Context(), key(), fleet.Kubeconfig)
 	if err != nil {
 		w.Fatal(err)
 	}
-	token, err := w.cloud.Token(w.cloud.Assume(role, "alice"), atEKS, time.Now())
+	token, err := w.cloud.Token(w.cloud.Assume(role, session), atEKS, time.Now())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -357,6 +378,13 @@ func (w *world) nodes(role string) (out []string, err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	return client
+}
+
+// nodes returns what somebody who has a role sees of Nodes, sorted.
+func (w *world) nodes(role string) (out []string, err error) {
+	w.Helper()
+	client := w.client(role, "alice")
 	list, err := client.CoreV1().Nodes().List(w.Context(), metav1.ListOptions{})
 	if err != nil {
 		return nil, err
