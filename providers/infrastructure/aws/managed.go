@@ -23,6 +23,8 @@ type managed struct {
 	foreign bool
 	// lost says that the foreign one was the cluster, or is in its network: it lost its tags.
 	lost bool
+	// lockedOut says that no access entry lets in the agent, once changes looked at them.
+	lockedOut bool
 	// addons are those that are there, once changes looked at them.
 	addons []*cloud.Addon
 	// fargate are the profiles that are there, once changes looked at them.
@@ -265,12 +267,15 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 		p.checkPool(ctx, m.view, pool, n, note)
 	}
 	for _, p := range c.KeptPools {
-		w, err := m.wanted(ctx, p)
+		spec, err := api.ReadPool(p.Infrastructure)
+		if err == nil && n.vpc != "" { // else its subnets are not there yet
+			_, err = m.wanted(ctx, p)
+		}
 		if err != nil {
 			note("pool "+string(p.Name), "", err)
 			continue
 		}
-		if kind := w.spec.InstanceType; kind != "" {
+		if kind := spec.InstanceType; kind != "" {
 			found, err := m.place.ZonesOf(ctx, kind)
 			if err == nil && len(found) == 0 {
 				err = fleet.Errorf(fleet.Invalid, "find instance type "+kind, "%s has no such type (name another)", m.spec.Region)

@@ -256,6 +256,15 @@ func TestManagedInItsOwnNetwork(t *testing.T) {
 		c := awstest.New(awstest.Options{LeaveGroups: true, Delays: awstest.Delays{Lag: 3 * time.Second, NAT: 20 * time.Second, Cluster: time.Minute, Nodegroup: time.Minute}})
 		w := &managedWorld{T: t, cloud: c, cluster: newManaged(t, planeSpec, groupSpec)}
 		w.start(c.Client())
+		found, err := w.provider.Check(t.Context(), []*fleet.Cluster{&w.cluster})
+		for _, f := range found { // what is to be made is not missing
+			if f.Err != nil {
+				t.Errorf("%s %s: %v", f.What, f.Text, f.Err)
+			}
+		}
+		if err != nil || len(found) < 3 {
+			t.Errorf("%d findings, %v", len(found), err)
+		}
 		w.rest()
 		private := 0
 		for _, s := range c.Things(awstest.Subnets) {

@@ -207,6 +207,40 @@ func TestOwnEntry(t *testing.T) {
 	}
 }
 
+// TestLockedOut: the control plane says so if no access entry lets in the agent, and there is no other way in.
+func TestLockedOut(t *testing.T) {
+	const ops = "accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], "
+	for name, tc := range map[string]struct {
+		access string
+		want   bool
+	}{
+		"entries of others":      {"accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}, " + ops, true},
+		"the entry of its maker": {"accessConfig: {authenticationMode: api}, " + ops, false},
+		"aws-auth, perhaps":      {"accessConfig: {authenticationMode: api_and_config_map, bootstrapClusterCreatorAdminPermissions: false}, " + ops, false},
+		"an entry in Git":        {"accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}, " + strings.Replace(ops, "role/ops", "user/fairlead", 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+				w.change("{", "{"+tc.access)
+				says := func(s fleet.HostedState) {
+					t.Helper()
+					if got := strings.Contains(s.Message, "no access entry of cluster prod_eu-1 lets in the agent (add one with the policy AmazonEKSClusterAdminPolicy"); got != tc.want {
+						t.Errorf("it says %q", s.Message)
+					}
+				}
+				s, _ := w.look()
+				for ; !s.Ready; s, _ = w.look() {
+					w.say(w.plane.Ensure(w.Context(), w.op(), &w.cluster))
+				}
+				says(s) // before entries of Git are there
+				w.rest()
+				s, _ = w.look()
+				says(s)
+			})
+		})
+	}
+}
+
 // TestEntriesWithoutWayBack: Git goes back to aws-auth, which EKS does not: people keep the entries that let them in.
 func TestEntriesWithoutWayBack(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {

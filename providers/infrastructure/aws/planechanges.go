@@ -270,6 +270,9 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		return err
 	}
 	slices.Sort(there)
+	if err := m.noteLockedOut(ctx, entries, there); err != nil {
+		return err
+	}
 	for i := range entries {
 		want := &entries[i]
 		if slices.Contains(there, want.PrincipalARN) {
@@ -324,6 +327,31 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		}
 	}
 	return nil
+}
+
+// noteLockedOut notes that no access entry in Git or EKS lets in the agent, if there is no other way in.
+func (m *managed) noteLockedOut(ctx context.Context, entries []api.AccessEntry, there []string) error {
+	if m.is.Access.Mode != strings.ToUpper(api.AccessByAPI) {
+		return nil
+	}
+	for i := range entries {
+		there = append(there, entries[i].PrincipalARN)
+	}
+	for _, principal := range there {
+		if own, err := m.place.IsOwn(ctx, principal); own || err != nil {
+			return err
+		}
+	}
+	m.lockedOut = true
+	return nil
+}
+
+// accessProblems says that the API server refuses the agent; empty: it does not, or that is not known.
+func (m *managed) accessProblems() string {
+	if !m.lockedOut {
+		return ""
+	}
+	return "no access entry of cluster " + m.is.Name + " lets in the agent (add one with the policy AmazonEKSClusterAdminPolicy for its user or role to accessEntries)"
 }
 
 // policiesOf returns the policies of an entry as EKS has them.

@@ -17,14 +17,18 @@ type Running struct {
 
 // Run starts a server and waits until it is ready. It fails if the binaries are
 // not built.
-func Run(ctx context.Context) (*Running, error) {
-	programs, err := find()
+func Run(ctx context.Context) (*Running, error) { return RunVersion(ctx, Version()) }
+
+// RunVersion is Run with a minor version of Kubernetes, like 1.36, and with flags of kube-apiserver in addition to
+// those that every one here has.
+func RunVersion(ctx context.Context, minor string, flags ...string) (*Running, error) {
+	programs, err := findVersion(minor)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	s, err := newServer(ctx, programs)
+	s, err := newServer(ctx, programs, flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +38,20 @@ func Run(ctx context.Context) (*Running, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Upgrade has a kube-apiserver of another minor version take the place of the one that runs, at its address and with
+// what it stored. Without an error it is ready.
+func (r *Running) Upgrade(ctx context.Context, minor string) error {
+	programs, err := findVersion(minor)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r.server.api.stop()
+	r.server.programs = programs
+	return r.server.startAPI(ctx)
 }
 
 // Close stops the server and removes what it wrote.

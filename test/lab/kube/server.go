@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -17,13 +18,31 @@ import (
 // programs are the files of what runs.
 type programs struct{ etcd, api string }
 
-func find() (programs, error) {
+func find() (programs, error) { return findVersion(Version()) }
+
+// Version returns the minor version of Kubernetes that servers have unless another is asked for, like 1.36.
+func Version() string {
+	b, err := binaries.Find(apiServer)
+	if err != nil {
+		panic(err) // the list has it
+	}
+	return b.Version[1:strings.LastIndex(b.Version, ".")]
+}
+
+const apiServer = "kube-apiserver"
+
+// findVersion finds the programs for a minor version of Kubernetes.
+func findVersion(minor string) (programs, error) {
 	var p programs
 	var err error
 	if p.etcd, err = binaries.Path("etcd"); err != nil {
 		return p, err
 	}
-	p.api, err = binaries.Path("kube-apiserver")
+	name := apiServer
+	if minor != Version() {
+		name += "-" + minor
+	}
+	p.api, err = binaries.Path(name)
 	return p, err
 }
 

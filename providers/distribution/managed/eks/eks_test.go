@@ -213,10 +213,14 @@ func TestIncomplete(t *testing.T) {
 func TestValidation(t *testing.T) {
 	k := kindstest.Kind(t, eks.Kinds(), "NodeadmConfig")
 	for spec, want := range map[string]string{
-		`{kubelet: {flags: [v=2]}}`:                                                         "must be --name=value",
-		`{kubelet: {flags: ["--provider-id=a"]}}`:                                           "nodeadm sets --provider-id by itself",
-		`{kubelet: {flags: ["--node-labels=a b"]}}`:                                         "without spaces",
-		`{kubelet: {flags: ["--node-labels=tier"]}}`:                                        "must be key=value",
+		`{kubelet: {flags: [v=2]}}`:                                                    "must be --name=value",
+		`{kubelet: {flags: ["--provider-id=a"]}}`:                                      "nodeadm sets --provider-id by itself",
+		`{kubelet: {flags: ["--node-labels=a b"]}}`:                                    "without spaces",
+		`{kubelet: {flags: ["--node-labels=tier"]}}`:                                   "must be key=value",
+		`{kubelet: {flags: ["--node-labels=tier=web,node-role.kubernetes.io/web=a"]}}`: "a kubelet does not start with this label",
+		`{kubelet: {flags: ["--node-labels=kubernetes.io/team=a"]}}`:                   "a kubelet does not start with this label",
+		`{kubelet: {flags: ["--node-labels=x.k8s.io/team=a"]}}`:                        "a kubelet does not start with this label",
+		`{kubelet: {flags: ["--node-labels=topology.kubernetes.io/zone=a,x.node.kubernetes.io/team=a,k8s.io.example.com/a=b,beta.kubernetes.io/arch=amd64"]}}`: "",
 		`{kubelet: {flags: ["--register-with-taints=gpu"]}}`:                                "must be key=value:effect",
 		`{kubelet: {config: {registerWithTaints: gpu}}}`:                                    "must be a list of taints",
 		`{files: [{path: /a}, {path: /a}]}`:                                                 "Duplicate",

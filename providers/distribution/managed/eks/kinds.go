@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -97,7 +98,13 @@ func validateKubelet(at *field.Path, k *kubelet) field.ErrorList {
 		case slices.Contains(ofNodeadm(), flag):
 			errs = append(errs, field.Forbidden(below, "nodeadm sets "+flag+" by itself: leave it out"))
 		case flag == labelsFlag && value != "":
-			errs = append(errs, rancher.ValidateLabels(strings.Split(value, ","), below)...)
+			labels := strings.Split(value, ",")
+			errs = append(errs, rancher.ValidateLabels(labels, below)...)
+			for _, label := range labels {
+				if key, _, _ := strings.Cut(label, "="); !maySet(key) {
+					errs = append(errs, field.Invalid(below, label, "a kubelet does not start with this label: set it in metadata.labels of the template of the MachineDeployment"))
+				}
+			}
 		case flag == taintsFlag && value != "":
 			errs = append(errs, rancher.ValidateTaints(strings.Split(value, ","), below)...)
 		}
@@ -106,4 +113,18 @@ func validateKubelet(at *field.Path, k *kubelet) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("config", taintsField), "", err.Error()))
 	}
 	return errs
+}
+
+// maySet reports whether a kubelet starts with a label. Of those of Kubernetes it sets only some.
+// Source: Kubernetes, k8s.io/kubelet/pkg/apis, IsKubeletLabel.
+func maySet(label string) bool {
+	space, _, ok := strings.Cut(label, "/")
+	within := func(domain string) bool { return space == domain || strings.HasSuffix(space, "."+domain) }
+	if !ok || !within("kubernetes.io") && !within("k8s.io") || within("kubelet.kubernetes.io") || within("node.kubernetes.io") {
+		return true
+	}
+	return slices.Contains([]string{
+		corev1.LabelHostname, corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceType,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
+	}, label)
 }

@@ -2,12 +2,14 @@ package eks
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -237,18 +239,23 @@ func (d *diskSetup) cloudInit(out *cloudinit.Config) {
 }
 
 // parts returns the parts of user data. Cloud-init renders a template with what the instance says of itself, and passes
-// over what nodeadm reads.
-// Source: cloud-init, user data formats, "MIME multi-part archive".
+// over what nodeadm reads. It reads a part with other characters than those of ASCII only if it is encoded.
+// Source: cloud-init, user data formats, "MIME multi-part archive"; Python, email.message, get_payload.
 func parts(config, machine []byte) []byte {
 	const boundary = "fairlead-user-data"
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
-	for _, p := range []struct {
-		kind string
-		text []byte
-	}{{"application/node.eks.aws", config}, {"text/jinja2; charset=\"utf-8\"", machine}} {
-		fmt.Fprintf(&b, "--%s\nContent-Type: %s\nMIME-Version: 1.0\n\n%s\n", boundary, p.kind, p.text)
+	fmt.Fprintf(&b, "--%s\nContent-Type: application/node.eks.aws\nMIME-Version: 1.0\n\n%s\n", boundary, config)
+	fmt.Fprintf(&b, "--%s\nContent-Type: text/jinja2; charset=\"utf-8\"\nMIME-Version: 1.0\n", boundary)
+	if bytes.ContainsFunc(machine, func(r rune) bool { return r > unicode.MaxASCII }) {
+		fmt.Fprint(&b, "Content-Transfer-Encoding: base64\n")
+		const line = 57 // bytes, of which 76 characters are made
+		var lines []byte
+		for part := range slices.Chunk(machine, line) {
+			lines = append(base64.StdEncoding.AppendEncode(lines, part), '\n')
+		}
+		machine = lines
 	}
-	fmt.Fprintf(&b, "--%s--\n", boundary)
+	fmt.Fprintf(&b, "\n%s\n--%s--\n", machine, boundary)
 	return b.Bytes()
 }

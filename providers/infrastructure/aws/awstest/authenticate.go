@@ -36,20 +36,37 @@ func (c *Cloud) Authenticate(cluster, token string, now time.Time) (who string, 
 	case !known:
 		return "", fmt.Errorf("the access key %s is not known", key)
 	}
-	secret, session := SecretKey, ""
-	if key != AccessKey {
-		secret, session = "assumed", "token"
-	}
-	again, _ := http.NewRequest(http.MethodGet, "https://"+u.Host+"/?Action=GetCallerIdentity&Version="+q.Get("Version")+"&X-Amz-Expires=60", nil) //nolint:noctx // it is not sent
-	again.Header.Set("x-k8s-aws-id", cluster)
-	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	signed, _, err := v4.NewSigner().PresignHTTP(again.Context(), aws.Credentials{AccessKeyID: key, SecretAccessKey: secret, SessionToken: session}, again, nothing, "sts", c.o.Region, made)
-	if err != nil {
-		return "", err
-	}
-	want, err := url.Parse(signed)
+	want, err := presign(key, cluster, c.o.Region, made)
 	if err != nil || want.Query().Get("X-Amz-Signature") != q.Get("X-Amz-Signature") {
 		return "", fmt.Errorf("the signature is for another cluster than %s", cluster)
 	}
 	return who, nil
+}
+
+// presign returns the request to STS that a token for a cluster is.
+func presign(key, cluster, region string, at time.Time) (*url.URL, error) {
+	secret, session := SecretKey, ""
+	if key != AccessKey {
+		secret, session = assumedSecret, assumedToken
+	}
+	r, err := http.NewRequest(http.MethodGet, "https://sts."+region+".amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15&X-Amz-Expires=60", http.NoBody) //nolint:noctx // it is not sent
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("x-k8s-aws-id", cluster)
+	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	signed, _, err := v4.NewSigner().PresignHTTP(r.Context(), aws.Credentials{AccessKeyID: key, SecretAccessKey: secret, SessionToken: session}, r, nothing, "sts", region, at)
+	if err != nil {
+		return nil, err
+	}
+	return url.Parse(signed)
+}
+
+// Token returns a token for the API server of a cluster, which the owner of an access key makes.
+func (c *Cloud) Token(key, cluster string, at time.Time) (string, error) {
+	u, err := presign(key, cluster, c.o.Region, at)
+	if err != nil {
+		return "", err
+	}
+	return "k8s-aws-v1." + base64.RawURLEncoding.EncodeToString([]byte(u.String())), nil
 }

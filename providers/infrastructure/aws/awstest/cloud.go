@@ -60,6 +60,8 @@ type Options struct {
 	Page int
 	// Place returns the private address of a new instance, and whether there is room for one. nil has room for all.
 	Place func() (address string, ok bool)
+	// Planes run the API servers of clusters of EKS. nil: there are none at their endpoints.
+	Planes Planes
 	// LeaveGroups has the security groups of clusters of EKS stay when these go.
 	LeaveGroups bool
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // The versions of Kubernetes that EKS makes clusters of.
-func eksVersions() []string { return []string{"1.31", "1.32", "1.33", "1.34", "1.35"} }
+func eksVersions() []string { return []string{"1.31", "1.32", "1.33", "1.34", "1.35", "1.36"} }
 
 // restAction returns which action of EKS a method and a path are, and what is in the path.
 func restAction(method, path string) (action string, in url.Values) {
@@ -182,7 +182,7 @@ func tagsOf(in map[string]any, name string) map[string]string {
 // begin has a thing of EKS be in a state for a while, and have attributes after that.
 func (t *Thing) begin(state string, takes time.Duration, then map[string]string) {
 	t.Attr["status"], t.Attr["until"] = state, time.Now().Add(takes).Format(time.RFC3339Nano)
-	t.put("then", then)
+	t.put("then", maps.Collect(maps.All(then))) // {} of nil
 }
 
 // passManaged lets a state of EKS end.
@@ -191,13 +191,16 @@ func (c *Cloud) passManaged(t *Thing, now time.Time) {
 	if err != nil || now.Before(until) {
 		return
 	}
+	then := make(map[string]string)
+	_ = json.Unmarshal(t.raw("then"), &then)
+	if !c.served(t, then) {
+		return
+	}
 	delete(t.Attr, "until")
 	if t.Attr["status"] == deleting {
 		c.goManaged(t)
 		return
 	}
-	var then map[string]string
-	_ = json.Unmarshal(t.raw("then"), &then)
 	upgraded := then["release"] != "" && t.Attr["release"] != "" && then["release"] != t.Attr["release"]
 	maps.Copy(t.Attr, then)
 	if then["status"] == "" {
@@ -352,7 +355,8 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		i.Sets["groups"] = []string{group.ID}
 	}
 	if t.Attr["mode"] != "CONFIG_MAP" && string(t.raw("creatorAdmin")) == "true" {
-		e := c.add(AccessEntries, map[string]string{"cluster": name, "principal": r.who, "type": "STANDARD", "username": r.who}, nil)
+		principal, _ := principalOf(r.who)
+		e := c.add(AccessEntries, map[string]string{"cluster": name, "principal": principal, "type": "STANDARD", "username": usernameOf(principal)}, nil)
 		e.put("policies", []any{map[string]any{"policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", "accessScope": map[string]any{"type": "cluster"}}})
 	}
 	t.begin(creating, c.o.Delays.Cluster, nil)

@@ -185,10 +185,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	case c.full[zone] || c.full[zone+" "+kind]:
 		return nil, noCapacity(kind, zone)
 	}
-	address, room := fmt.Sprintf("10.0.%d.%d", c.n/250%250, c.n%250+1), true
-	if c.o.Place != nil {
-		address, room = c.o.Place()
-	}
+	address, room := c.address()
 	if !room {
 		return nil, noCapacity(kind, zone)
 	}
@@ -219,6 +216,14 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	c.add(Volumes, map[string]string{"state": "in-use", "instanceId": t.ID, "zone": zone}, r.tags("volume"))
 	c.tokens[key] = token{t, digest}
 	return []node{text("reservationId", "r-"+t.ID), items("instancesSet", "item", c.shownInstance(t))}, nil
+}
+
+// address returns the address of the next instance, and whether there is room for one.
+func (c *Cloud) address() (string, bool) {
+	if c.o.Place != nil {
+		return c.o.Place()
+	}
+	return fmt.Sprintf("10.0.%d.%d", c.n/250%250, c.n%250+1), true
 }
 
 func noCapacity(kind, zone string) error {

@@ -73,6 +73,9 @@ func (c *Cloud) metadata(t *Thing, path string) ([]byte, bool) {
 		return nil, false
 	}
 	leaves["dynamic/instance-identity/document"] = string(identity)
+	if role, credentials, ok := c.roleCredentials(t); ok {
+		leaves["meta-data/iam/security-credentials/"+role] = credentials
+	}
 	if data, err := base64.StdEncoding.DecodeString(t.Attr["userData"]); err == nil && len(data) > 0 {
 		leaves["user-data"] = string(data)
 	}

@@ -41,7 +41,7 @@ func (c *Cloud) Joined(id string) error {
 	if err != nil {
 		return err
 	}
-	config, err := readNodeConfig(data)
+	config, err := ReadNodeConfig(data)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func sameCA(text string, shown any) bool {
 	return err == nil && wrong == nil && bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
 }
 
-// readNodeConfig reads user data as nodeadm does: a part of it is a NodeConfig.
-func readNodeConfig(data []byte) (*NodeConfig, error) {
+// ReadNodeConfig reads user data as nodeadm does: a part of it is a NodeConfig.
+func ReadNodeConfig(data []byte) (*NodeConfig, error) {
 	message, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("the user data is no MIME: %w", err)

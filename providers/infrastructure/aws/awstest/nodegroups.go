@@ -279,7 +279,11 @@ func (c *Cloud) staff(t *Thing, upgraded bool) {
 	var subnets []string
 	_ = json.Unmarshal(t.raw("subnets"), &subnets)
 	for n := len(have); n < want; n++ {
-		attr := map[string]string{"state": "running", "instanceType": "t3.medium"}
+		address, room := c.address()
+		if !room { // the group stays smaller
+			return
+		}
+		attr := map[string]string{"state": "running", "instanceType": "t3.medium", "privateIpAddress": address, "role": t.Attr["role"]}
 		if len(subnets) > 0 {
 			if s := c.things[subnets[n%len(subnets)]]; s != nil {
 				attr["subnetId"], attr["vpcId"], attr["zone"] = s.ID, s.Attr["vpcId"], s.Attr["zone"]

@@ -30,11 +30,28 @@ func (c *Cloud) assumeRole(r request) (any, error) {
 	if strings.HasSuffix(role, "/nobody") {
 		return nil, failure{http.StatusForbidden, "AccessDenied", "User: " + r.who + " is not authorized to perform: sts:AssumeRole on resource: " + role}
 	}
-	key := fmt.Sprintf("ASIA%016d", len(c.keys))
-	account, name, _ := strings.Cut(role, ":role/")
-	c.keys[key] = strings.Replace(account, ":iam:", ":sts:", 1) + ":assumed-role/" + path.Base(name) + "/" + r.Get("RoleSessionName")
-	return []node{el("Credentials", texts("AccessKeyId", key, "SecretAccessKey", "assumed", "SessionToken", "token",
+	key := c.session(role, r.Get("RoleSessionName"))
+	return []node{el("Credentials", texts("AccessKeyId", key, "SecretAccessKey", assumedSecret, "SessionToken", assumedToken,
 		"Expiration", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))...)}, nil
+}
+
+// What each session of a role has beside its access key.
+const assumedSecret, assumedToken = "assumed", "token"
+
+// session returns the access key of a session of a role.
+func (c *Cloud) session(role, name string) string {
+	account, of, _ := strings.Cut(role, ":role/")
+	who := strings.Replace(account, ":iam:", ":sts:", 1) + ":assumed-role/" + path.Base(of) + "/" + name
+	key := fmt.Sprintf("ASIA%016d", len(c.keys))
+	c.keys[key] = who
+	return key
+}
+
+// Assume returns the access key of a session of a role, as people get one.
+func (c *Cloud) Assume(role, session string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session("arn:aws:iam::"+c.o.Account+":role/"+role, session)
 }
 
 func (c *Cloud) parameters() map[string]action {

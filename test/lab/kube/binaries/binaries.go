@@ -38,6 +38,7 @@ func List() []Binary {
 	return []Binary{
 		{Name: "etcd", Module: "go.etcd.io/etcd/server/v3", Version: "v3.7.3", Package: "go.etcd.io/etcd/server/v3", Wrapper: "etcd"},
 		Kubernetes("kubernetes", "kube-apiserver", "v1.36.3"),
+		older(Kubernetes("kubernetes-1.35", "kube-apiserver", "v1.35.4")),
 		{
 			Name: "helm", Module: "helm.sh/helm/v4", Version: "v4.3.1", Package: "helm.sh/helm/v4/cmd/helm", Wrapper: release,
 			Set: []string{"helm.sh/helm/v4/internal/version.version=v4.3.1"},
@@ -84,8 +85,14 @@ func Kubernetes(wrapper, name, version string) Binary {
 // kubeadm returns the kubeadm of a version of Kubernetes. Its name has the minor
 // version: kubeadm-1.36.
 func kubeadm(wrapper, version string, asked bool) Binary {
-	b := Kubernetes(wrapper, "kubeadm", version)
-	b.Name, b.Asked = "kubeadm-"+version[1:strings.LastIndex(version, ".")], asked
+	b := older(Kubernetes(wrapper, "kubeadm", version))
+	b.Asked = asked
+	return b
+}
+
+// older returns b with the minor version in its name, as kube-apiserver-1.35, and asked for by it.
+func older(b Binary) Binary {
+	b.Name, b.Asked = b.Name+"-"+b.Version[1:strings.LastIndex(b.Version, ".")], true
 	return b
 }
 
