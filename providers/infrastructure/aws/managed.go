@@ -27,6 +27,8 @@ type managed struct {
 	addons []*cloud.Addon
 	// fargate are the profiles that are there, once changes looked at them.
 	fargate []*cloud.FargateProfile
+	// overruled is what EKS took and does not have, once changes looked at it.
+	overruled []string
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.

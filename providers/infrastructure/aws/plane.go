@@ -99,7 +99,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
-		for _, problems := range []string{m.addonProblems(), m.fargateProblems()} {
+		for _, problems := range []string{m.addonProblems(), m.fargateProblems(), overruledText(m.overruled)} {
 			s.Message = strings.Trim(s.Message+"; "+problems, "; ")
 		}
 	}

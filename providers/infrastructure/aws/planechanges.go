@@ -21,11 +21,14 @@ type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
 	idle   bool // EKS takes several of these, and none while it is updating
+	ask    ask  // what EKS is asked for, and not again for a while; zero: whenever it differs
+	undoes bool // it undoes what EKS was asked for
 	do     func(ctx context.Context) error
 }
 
 // changes are what is to be changed of a cluster, in upstream's order.
 type changes struct {
+	p      *Provider
 	steps  []change
 	faults []error // what cannot be changed
 }
@@ -39,6 +42,9 @@ func (s *changes) addIdle(what string, do func(ctx context.Context) error) {
 	s.steps = append(s.steps, change{what: what, idle: true, do: do})
 }
 
+// asks has the last change requested once in a while, if EKS takes it and does not have the value.
+func (s *changes) asks(id string, value any) { s.steps[len(s.steps)-1].ask = askOf(id, value) }
+
 func (s *changes) never(field, format string, args ...any) {
 	s.faults = append(s.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
 }
@@ -47,7 +53,7 @@ func (s *changes) never(field, format string, args ...any) {
 func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
-		if (c.update || c.idle) && !idle {
+		if taken, _ := s.p.isTaken(c.ask); taken || (c.update || c.idle) && !idle {
 			continue
 		}
 		err := c.do(ctx)
@@ -60,10 +66,13 @@ func (s *changes) perform(ctx context.Context, idle bool) []error {
 				err = nil
 			}
 			err = busyNow(err)
-			idle = there || cloud.Kind(err) == fleet.Invalid // EKS changes nothing then, and takes another
+			idle = there || fleet.Refused(cloud.Wrap("", err)) // EKS changes nothing then, and takes another
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, cloud.Wrap(c.what, err))
+		case c.ask != ask{} && !c.undoes:
+			s.p.took(c.ask)
 		}
 	}
 	return errs
@@ -71,7 +80,7 @@ func (s *changes) perform(ctx context.Context, idle bool) []error {
 
 // changes compares the cluster with Git.
 func (m *managed) changes(ctx context.Context) (*changes, error) {
-	s := new(changes)
+	s := &changes{p: m.p}
 	if m.is.Name != m.want.EKSClusterName {
 		s.never("eksClusterName", "the cluster is %s, and EKS renames none (set eksClusterName: %s, or make another cluster)", m.is.Name, m.is.Name)
 	}
@@ -102,6 +111,7 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
+		s.asks(m.is.Endpoint, lack)
 	}
 	if err := m.changeTrust(ctx, s); err != nil {
 		return nil, err
@@ -115,6 +125,7 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if err := m.changeAddons(ctx, s); err != nil { // last: those of a newer version of Kubernetes need it
 		return nil, err
 	}
+	m.leaveOverruled(s)
 	return s, nil
 }
 
@@ -147,6 +158,7 @@ func (m *managed) config(s *changes, what string, u cloud.ConfigUpdate) {
 	s.add(what, true, func(ctx context.Context) error {
 		return m.place.UpdateConfig(ctx, m.is.Name, u)
 	})
+	s.asks(m.is.Endpoint, u)
 }
 
 // minor returns the minor version of 1.34.
@@ -169,6 +181,7 @@ func (m *managed) changeVersion(s *changes) {
 		s.add(what, true, func(ctx context.Context) error {
 			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version)
 		})
+		s.asks(m.is.Endpoint, m.want.Version)
 	}
 }
 
@@ -248,6 +261,7 @@ func (m *managed) changeEncryption(s *changes) {
 		s.add("begin to encrypt Secrets in etcd", true, func(ctx context.Context) error {
 			return m.place.Encrypt(ctx, m.is.Name, want)
 		})
+		s.asks(m.is.Endpoint, want)
 	case has != "" && want != nil && strings.Contains(want[0].Provider.Key, ":alias/"): // EKS shows the key that it led to
 	case has != "" && (want == nil || want[0].Provider.Key != has):
 		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
@@ -366,6 +380,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context) error {
 			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: name})
 		})
+		s.asks(m.is.Endpoint, []any{principal, want.KubernetesGroups, name})
 	}
 	have, err := m.place.AccessPolicies(ctx, m.is.Name, principal)
 	if err != nil {
@@ -379,6 +394,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context) error {
 				return m.place.SetAccessPolicy(ctx, m.is.Name, principal, p)
 			})
+			s.asks(m.is.Endpoint, []any{principal, p})
 		}
 	}
 	if !m.c.Owns(is.Tags) { // EKS, or people, gave what else it has: perhaps the agent's own way in
