@@ -272,7 +272,7 @@ func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Su
 	if len(spec.NetworkInterfaces) > 0 {
 		return givenInterfaces(spec, form)
 	}
-	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && (!v.isGiven() || v.spec.Network.VPC.IPv6 != nil)
+	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && v.network(new(steps.Decision)).six != ""
 	if !public && spec.NetworkInterfaceType == "" && !six && spec.AssignPrimaryIPv6 != api.Enabled {
 		return url.Values{"SubnetId": {s.ID}}
 	}
@@ -496,6 +496,12 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		}
 		if r.Pool.Role != fleet.RoleControlPlane {
 			from = in
+		}
+	}
+	if r.Pool.Role == fleet.RoleControlPlane && v.leadsBySix() {
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return s.Six.Range() == "" })
+		if len(from) == 0 {
+			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the load balancer leads to servers by IPv6, and no subnet for this one has it (add ranges of IPv6 in AWS, or name other subnets)")
 		}
 	}
 	if spec.AssignPrimaryIPv6 == api.Enabled && slices.ContainsFunc(from, func(s cloud.Subnet) bool { return s.Six.Range() == "" }) {

@@ -66,7 +66,7 @@ func (v *view) seenNetwork() network {
 		id = v.vpcs[0].ID
 	}
 	n := v.sorted(id, nil)
-	if vpc := v.s.VPCs.Get(id); vpc != nil && (v.isOwn(id) || v.spec.Network.VPC.IPv6 != nil) {
+	if vpc := v.s.VPCs.Get(id); vpc != nil && (v.isOwn(id) || v.spec.Network.VPC.IPv6 != nil || v.letsInSix(vpc.Six.Range())) {
 		n.six = vpc.Six.Range()
 	}
 	for _, g := range v.nats {
@@ -75,6 +75,15 @@ func (v *view) seenNetwork() network {
 		}
 	}
 	return n
+}
+
+// letsInSix reports whether security groups let in by IPv6, of a VPC with a range of it, what they let in by IPv4: it was in Git.
+func (v *view) letsInSix(vpc string) bool {
+	return v.leadsBySix() || slices.ContainsFunc(v.groups, func(g cloud.Group) bool {
+		return slices.ContainsFunc(g.Rules, func(r cloud.Rule) bool {
+			return (r.Description == apiRule || r.Description == ownRule || r.Description == nodePortRule) && (r.Source == everywhere6 || r.Source == vpc && vpc != "")
+		})
+	})
 }
 
 // leadsBySix reports whether load balancers lead to servers by IPv6.
