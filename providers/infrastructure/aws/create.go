@@ -175,6 +175,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && v.leadsBySix() {
 		return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to servers by IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
 	}
+	if spec.AssignPrimaryIPv6 == api.Off && v.isSix() {
+		return nil, fleet.Errorf(fleet.Invalid, "join the cluster", "its Pods and Services have IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
+	}
 	own := r.Tags(op)
 	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
 		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
@@ -498,10 +501,10 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 			from = in
 		}
 	}
-	if r.Pool.Role == fleet.RoleControlPlane && v.leadsBySix() {
+	if r.Pool.Role == fleet.RoleControlPlane && v.leadsBySix() || v.isSix() {
 		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return s.Six.Range() == "" })
 		if len(from) == 0 {
-			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the load balancer leads to servers by IPv6, and no subnet for this one has it (add ranges of IPv6 in AWS, or name other subnets)")
+			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the machine needs an address of IPv6, and no subnet for it has one (add ranges of IPv6 in AWS, or name other subnets)")
 		}
 	}
 	if spec.AssignPrimaryIPv6 == api.Enabled && slices.ContainsFunc(from, func(s cloud.Subnet) bool { return s.Six.Range() == "" }) {

@@ -124,6 +124,13 @@ func (m *managed) notOurs() string {
 	return fmt.Sprintf("EKS has a cluster %s without the tags of this cluster (set another eksClusterName)", m.want.EKSClusterName)
 }
 
+// wantsSix reports whether Git has IPv6 for Pods and Services, as EKS makes a cluster with one family of these.
+// Source: CAPA, pkg/cloud/services/eks/cluster.go.
+func (m *managed) wantsSix() bool { return m.want.Network.VPC.IPv6 != nil }
+
+// isSix reports whether the control plane is of EKS, and its Pods and Services have IPv6.
+func (v *view) isSix() bool { return v.cluster != nil && v.cluster.Services.Family == cloud.OfIPv6 }
+
 // net decides about the network. A cluster that is there stays in its VPC: no other one is made for it.
 func (m *managed) net(d *steps.Decision) network {
 	is, want := "", m.want.Network.VPC.ID

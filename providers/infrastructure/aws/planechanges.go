@@ -91,6 +91,9 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if m.is.Role != role {
 		s.never("roleName", "the cluster has %s and not %s, and EKS changes it of none (bring the role back, or make another cluster)", m.is.Role, role)
 	}
+	if is := m.isSix(); is != m.wantsSix() {
+		s.never("network.vpc.ipv6", "%s, and EKS changes the addresses of Pods and Services of no cluster (take the change back, or make another cluster)", map[bool]string{false: "the cluster has IPv4 alone", true: "the cluster has IPv6"}[is])
+	}
 	if services, err := m.services(); err != nil {
 		s.faults = append(s.faults, err)
 	} else if is := m.is.Services.Range; services != "" && is != "" && is != services {
@@ -132,8 +135,11 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 // services returns the range of Services; empty: EKS chooses one.
 func (m *managed) services() (string, error) {
 	all := m.c.Network.Services.CIDRBlocks
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return "", nil
+	case m.wantsSix():
+		return "", fleet.Errorf(fleet.Invalid, "read clusterNetwork.services of the Cluster", "EKS chooses the range of Services of a cluster with IPv6 (leave out %s)", strings.Join(all, ", "))
 	}
 	p, err := netip.ParsePrefix(all[0])
 	if err != nil || len(all) > 1 || !p.Addr().Is4() {
@@ -187,14 +193,24 @@ func (m *managed) changeVersion(s *changes) {
 
 // changeNetwork changes from where the API server is reached, and the subnets that Git names.
 func (m *managed) changeNetwork(s *changes) {
-	is, want := m.is.VPC, m.want.EndpointAccess
-	if ptr.Deref(is.Public, false) != *want.Public || ptr.Deref(is.Private, false) != *want.Private || *want.Public && !sameSet(is.PublicCIDRs, want.PublicCIDRs) {
-		m.config(s, "endpointAccess of the cluster differs", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Public: want.Public, Private: want.Private, PublicCIDRs: want.PublicCIDRs}})
+	is, want, ranges := m.is.VPC, m.want.EndpointAccess, m.publicRanges(m.isSix())
+	if ptr.Deref(is.Public, false) != *want.Public || ptr.Deref(is.Private, false) != *want.Private || *want.Public && !sameSet(is.PublicCIDRs, ranges) {
+		m.config(s, "endpointAccess of the cluster differs", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Public: want.Public, Private: want.Private, PublicCIDRs: ranges}})
 	}
 	subnets := m.controlPlaneSubnets()
 	if m.want.Network.VPC.ID == is.VPC && len(m.want.Network.Subnets) > 0 && len(subnets) > 0 && !sameSet(is.Subnets, subnets) {
 		m.config(s, "subnets of the cluster differ", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Subnets: subnets}})
 	}
+}
+
+// publicRanges returns from where the endpoint is reached. Everybody is everybody of both families if it has both.
+// Source: EKS API reference, VpcConfigRequest.
+func (m *managed) publicRanges(six bool) []string {
+	all := m.want.EndpointAccess.PublicCIDRs
+	if six && slices.Equal(all, []string{everywhere}) {
+		return []string{everywhere, everywhere6}
+	}
+	return all
 }
 
 // sameSet reports whether two lists have the same members.

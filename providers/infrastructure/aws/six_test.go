@@ -365,7 +365,7 @@ func TestIPv6OfAGivenVPC(t *testing.T) {
 
 // TestMistakenGivenNetwork: the same in a given VPC, also if its IPv6 left Git with it.
 func TestMistakenGivenNetwork(t *testing.T) {
-	for name, vpc := range map[string]string{"another": "network: {vpc: {id: OTHER}}, ", "none": ""} {
+	for name, vpc := range map[string]string{"another": "network: {vpc: {id: OTHER}}, ", "one that does not exist": "network: {vpc: {id: vpc-0123456789}}, ", "none": ""} {
 		inGivenSix(t, ", ipv6: {}", nil, func(w *world, _ string) {
 			w.settle()
 			w.mustCreate("cp-0", w.cluster.ControlPlane, "")
@@ -381,6 +381,10 @@ func TestMistakenGivenNetwork(t *testing.T) {
 			if after := rules(); after != before {
 				w.Errorf("%s: the rules are\n%s, and were\n%s", name, after, before)
 			}
+			if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "make another cluster") {
+				w.Errorf("%s: ready %t, %s, %q", name, got.Ready, got.Message, got.Drift)
+			}
+			w.mustCreate("m-0", w.cluster.Workers[0], "")
 		})
 	}
 }
@@ -419,7 +423,7 @@ func TestServerInASubnetWithoutIPv6(t *testing.T) {
 			worker.Role = fleet.RoleWorker
 			w.mustCreate("m-0", worker, "eu-central-1a")
 			if len(without) == 3 {
-				wantKind(w, "a server in a public subnet", w.create("cp-0", public, "eu-central-1a"), fleet.Invalid, "leads to servers by IPv6, and no subnet for this one has it (add ranges")
+				wantKind(w, "a server in a public subnet", w.create("cp-0", public, "eu-central-1a"), fleet.Invalid, "needs an address of IPv6, and no subnet for it has one (add ranges")
 				return
 			}
 			w.mustCreate("cp-0", public, "eu-central-1a")

@@ -84,7 +84,7 @@ func TestCorpus(t *testing.T) {
 	refused := map[string][]string{
 		"cluster-template-flatcar-machinepool":           {"AWSMachinePool is not supported"},
 		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
-		"cluster-template-eks-ipv6":                      {"vpc.ipv6"},
+		"cluster-template-eks-ipv6":                      {"spec.vpcCni.env"},
 		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
 		"cluster-template-eks-managedmachinepool":        {"the cloud sets up the machines by itself"},
 		"cluster-template-eks-managedmachinepool-gpu":    {"the cloud sets up the machines by itself"},
