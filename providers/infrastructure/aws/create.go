@@ -492,12 +492,24 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 			return nil, err
 		}
 	}
+	places, err := api.ReadPlaces(r.Pool.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	if places != nil {
+		if from, err = v.subnetsIn(ctx, *places, n); err != nil {
+			return nil, err
+		}
+	}
+	if of := r.Pool.FailureDomains; len(of) > 0 { // of a MachinePool
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return !slices.Contains(of, s.Zone) })
+	}
 	if r.FailureDomain != "" {
 		in := inZone(from, r.FailureDomain)
 		if len(in) == 0 {
 			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the cluster has none for machines in failure domain %s", r.FailureDomain)
 		}
-		if r.Pool.Role != fleet.RoleControlPlane {
+		if r.Pool.Role != fleet.RoleControlPlane && len(r.Pool.FailureDomains) == 0 {
 			from = in
 		}
 	}
@@ -536,6 +548,34 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		return cmp.Or(cmp.Compare(count[a.Zone], count[b.Zone]), cmp.Compare(a.Zone, b.Zone), cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID))
 	})
 	return fit, nil
+}
+
+// subnetsIn returns those in which machines of an AWSMachinePool may be.
+func (v *view) subnetsIn(ctx context.Context, p api.Places, n network) ([]cloud.Subnet, error) {
+	from := n.private
+	switch p.Kind {
+	case api.PublicSubnets:
+		from = n.public
+	case api.AllSubnets:
+		from = slices.Concat(n.private, n.public)
+	}
+	if len(p.Subnets) > 0 {
+		from = nil
+	}
+	for _, ref := range p.Subnets {
+		some, err := v.namedSubnets(ctx, ref, n.vpc)
+		if err != nil {
+			return nil, err
+		}
+		from = append(from, some...)
+	}
+	if len(p.Zones) > 0 {
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return !slices.Contains(p.Zones, s.Zone) })
+	}
+	if len(from) == 0 {
+		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "no subnet of the cluster is as availabilityZones and availabilityZoneSubnetType of the AWSMachinePool say (name others, or name subnets)")
+	}
+	return from, nil
 }
 
 // namedSubnets returns those that a template names.
