@@ -21,7 +21,7 @@ func TestRegistry(t *testing.T) {
 		kinds = append(kinds, k.Provider+k.Distribution+" "+k.Kind)
 	}
 	if d := cmp.Diff([]string{
-		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
+		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate", "aws AWSMachinePool",
 		"aws AWSManagedCluster", "aws AWSManagedClusterTemplate", "aws AWSManagedMachinePool", "aws AWSFargateProfile",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate", "azure AzureMachinePool",

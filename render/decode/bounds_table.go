@@ -1385,6 +1385,12 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.AWSFargateProfileSpec": {
 			"clusterName": {required: true, least: 1},
 		},
+		"infrastructure/aws/api.AWSMachinePoolSpec": {
+			"availabilityZoneSubnetType": {values: []string{"public", "private", "all"}},
+			"awsLaunchTemplate":          {required: true},
+			"maxSize":                    {low: new(int64(1))},
+			"minSize":                    {low: new(int64(0))},
+		},
 		"infrastructure/aws/api.AWSMachineSpec": {
 			"assignPrimaryIPv6":       {values: []string{"enabled", "disabled"}},
 			"cpuOptions":              {least: 1},
@@ -1485,6 +1491,9 @@ func boundsTable() map[string]section {
 			"httpTokens":              {values: []string{"optional", "required"}},
 			"instanceMetadataTags":    {values: []string{"enabled", "disabled"}},
 		},
+		"infrastructure/aws/api.LaunchTemplate": {
+			"marketType": {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
+		},
 		"infrastructure/aws/api.Listener": {
 			"port":              {required: true, low: new(int64(1)), high: new(int64(65535))},
 			"protocol":          {values: []string{"TCP"}},
@@ -1517,6 +1526,9 @@ func boundsTable() map[string]section {
 		},
 		"infrastructure/aws/api.PrivateDNSName": {
 			"hostnameType": {values: []string{"ip-name", "resource-name"}},
+		},
+		"infrastructure/aws/api.RefreshPreferences": {
+			"maxHealthyPercentage": {low: new(int64(100)), high: new(int64(200))},
 		},
 		"infrastructure/aws/api.S3Bucket": {
 			"name": {required: true, least: 3, most: 63, pattern: "bucket"},
@@ -1553,6 +1565,11 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.v1beta1LoadBalancer": {
 			"name":   {most: 32, pattern: "balancerName"},
 			"scheme": {values: []string{"internet-facing", "internal"}},
+		},
+		"infrastructure/aws/api.v1beta1MachinePoolSpec": {
+			"awsLaunchTemplate": {required: true},
+			"maxSize":           {low: new(int64(1))},
+			"minSize":           {low: new(int64(0))},
 		},
 		"infrastructure/aws/api.v1beta1MachineSpec": {
 			"instanceType":      {required: true, least: 2},
@@ -2163,6 +2180,9 @@ func boundsTable() map[string]section {
 			"mtu":                {high: new(int64(9000))},
 			"name":               {most: 15, pattern: "word"},
 		},
+		"infrastructure/metal3/api.v1beta1DataTemplateSpec": {
+			"clusterName": {least: 1},
+		},
 		"infrastructure/metal3/api.v1beta1Image": {
 			"checksumType": {values: []string{"md5", "sha256", "sha512"}},
 			"format":       {values: []string{"raw", "qcow2", "vdi", "vmdk", "live-iso"}},
@@ -2660,6 +2680,7 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterStaticIdentitySpec]":     {},
 		"kinds.Object[infrastructure/aws/api.AWSFargateProfileSpec]":            {},
+		"kinds.Object[infrastructure/aws/api.AWSMachinePoolSpec]":               {},
 		"kinds.Object[infrastructure/aws/api.AWSMachineSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.AWSManagedClusterSpec]":            {},
 		"kinds.Object[infrastructure/aws/api.AWSManagedControlPlaneSpec]": {
@@ -2676,6 +2697,7 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.v1beta1ClusterSpec]":         {},
 		"kinds.Object[infrastructure/aws/api.v1beta1ControlPlaneSpec]":    {},
 		"kinds.Object[infrastructure/aws/api.v1beta1FargateSpec]":         {},
+		"kinds.Object[infrastructure/aws/api.v1beta1MachinePoolSpec]":     {},
 		"kinds.Object[infrastructure/aws/api.v1beta1MachineSpec]":         {},
 		"kinds.Object[infrastructure/aws/api.v1beta1PoolSpec]":            {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterIdentitySpec]": {},

@@ -185,10 +185,10 @@ func (g *generator) object(t reflect.Type, s *crdSchema, bare string) {
 func (g *generator) fields(out section, t reflect.Type, s *crdSchema, path, bare string) {
 	for _, f := range fieldsOf(t) {
 		p, at := s.Properties[f.name], join(bare, f.name)
-		if p == nil || at == "metadata" || at == "status" || g.kind.refused[at] != "" || g.kind.unused[at] != "" {
+		if p == nil || at == "metadata" || at == "status" || g.kind.refused[at] != "" || g.kind.unused[at] != "" && !slices.Contains(s.Required, f.name) {
 			continue
 		}
-		required := slices.Contains(s.Required, f.name) && p.Default == nil && deref(f.typ).Kind() != reflect.Bool &&
+		required := g.kind.unused[at] == "" && slices.Contains(s.Required, f.name) && p.Default == nil && deref(f.typ).Kind() != reflect.Bool &&
 			!slices.Contains(filledIn(), typeName(t)+"."+f.name)
 		g.value(out, f.typ, p, join(path, f.name), at, required)
 	}

@@ -48,7 +48,7 @@ func TestExplainUnknown(t *testing.T) {
 	for what, want := range map[string]string{
 		"MachineDeploymnt":               `unknown kind "MachineDeploymnt" (did you mean MachineDeployment?)`,
 		"MachineDeployment.spec.replica": `unknown field "spec.replica" of MachineDeployment v1beta2 (did you mean replicas?)`,
-		"AWSMachinePool.spec":            "AWSMachinePool is not supported: an auto scaling group decides by itself",
+		"ROSAMachinePool.spec":           "ROSAMachinePool is not supported: ",
 		"Cluster.spec.x":                 `unknown field "spec.x" of Cluster v1beta2`,
 	} {
 		if _, err := d.Explain(what, ""); err == nil || !strings.HasPrefix(err.Error(), want) {

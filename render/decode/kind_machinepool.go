@@ -22,7 +22,7 @@ func machinePoolKind() *kind {
 		}
 	}
 	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
-	const own = "only for machines that Fairlead creates, such as those of an AzureMachinePool or of a DevMachinePool with backend.docker"
+	const own = "only for machines that Fairlead creates, such as those of an AWSMachinePool, of an AzureMachinePool or of a DevMachinePool with backend.docker"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachinePool",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,

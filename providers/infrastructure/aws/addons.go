@@ -89,6 +89,7 @@ func (m *managed) changeAddon(s *changes, is *cloud.Addon, want *api.Addon) {
 		s.add("tags of addon "+want.Name+" differ", false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, is.ARN, lack)
 		})
+		s.asks(is.ARN, lack)
 	}
 	var what []string
 	in := cloud.AddonChange{Version: want.Version, Conflicts: strings.ToUpper(want.ConflictResolution)}
@@ -121,6 +122,9 @@ func (m *managed) changeAddon(s *changes, is *cloud.Addon, want *api.Addon) {
 		s.addIdle("addon "+want.Name+": "+strings.Join(what, ", "), func(ctx context.Context) error {
 			return m.explainAddon(ctx, want, m.place.UpdateAddon(ctx, m.is.Name, want.Name, in))
 		})
+		if is.Status != cloud.UpdateFailed { // which says why, and holds up nothing
+			s.asks(is.ARN, in)
+		}
 	}
 }
 

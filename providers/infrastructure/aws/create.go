@@ -175,6 +175,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if r.Pool.Role == fleet.RoleControlPlane && spec.AssignPrimaryIPv6 == api.Off && v.leadsBySix() {
 		return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to servers by IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
 	}
+	if spec.AssignPrimaryIPv6 == api.Off && v.isSix() {
+		return nil, fleet.Errorf(fleet.Invalid, "join the cluster", "its Pods and Services have IPv6, and assignPrimaryIPv6 is disabled (leave it out)")
+	}
 	own := r.Tags(op)
 	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
 		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
@@ -272,7 +275,7 @@ func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Su
 	if len(spec.NetworkInterfaces) > 0 {
 		return givenInterfaces(spec, form)
 	}
-	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && (!v.isGiven() || v.spec.Network.VPC.IPv6 != nil)
+	six := s.Six.Range() != "" && spec.AssignPrimaryIPv6 != api.Off && v.network(new(steps.Decision)).six != ""
 	if !public && spec.NetworkInterfaceType == "" && !six && spec.AssignPrimaryIPv6 != api.Enabled {
 		return url.Values{"SubnetId": {s.ID}}
 	}
@@ -489,13 +492,31 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 			return nil, err
 		}
 	}
+	places, err := api.ReadPlaces(r.Pool.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	if places != nil {
+		if from, err = v.subnetsIn(ctx, *places, n); err != nil {
+			return nil, err
+		}
+	}
+	if of := r.Pool.FailureDomains; len(of) > 0 { // of a MachinePool
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return !slices.Contains(of, s.Zone) })
+	}
 	if r.FailureDomain != "" {
 		in := inZone(from, r.FailureDomain)
 		if len(in) == 0 {
 			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the cluster has none for machines in failure domain %s", r.FailureDomain)
 		}
-		if r.Pool.Role != fleet.RoleControlPlane {
+		if r.Pool.Role != fleet.RoleControlPlane && len(r.Pool.FailureDomains) == 0 {
 			from = in
+		}
+	}
+	if r.Pool.Role == fleet.RoleControlPlane && v.leadsBySix() || v.isSix() {
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return s.Six.Range() == "" })
+		if len(from) == 0 {
+			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the machine needs an address of IPv6, and no subnet for it has one (add ranges of IPv6 in AWS, or name other subnets)")
 		}
 	}
 	if spec.AssignPrimaryIPv6 == api.Enabled && slices.ContainsFunc(from, func(s cloud.Subnet) bool { return s.Six.Range() == "" }) {
@@ -527,6 +548,34 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		return cmp.Or(cmp.Compare(count[a.Zone], count[b.Zone]), cmp.Compare(a.Zone, b.Zone), cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID))
 	})
 	return fit, nil
+}
+
+// subnetsIn returns those in which machines of an AWSMachinePool may be.
+func (v *view) subnetsIn(ctx context.Context, p api.Places, n network) ([]cloud.Subnet, error) {
+	from := n.private
+	switch p.Kind {
+	case api.PublicSubnets:
+		from = n.public
+	case api.AllSubnets:
+		from = slices.Concat(n.private, n.public)
+	}
+	if len(p.Subnets) > 0 {
+		from = nil
+	}
+	for _, ref := range p.Subnets {
+		some, err := v.namedSubnets(ctx, ref, n.vpc)
+		if err != nil {
+			return nil, err
+		}
+		from = append(from, some...)
+	}
+	if len(p.Zones) > 0 {
+		from = slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return !slices.Contains(p.Zones, s.Zone) })
+	}
+	if len(from) == 0 {
+		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "no subnet of the cluster is as availabilityZones and availabilityZoneSubnetType of the AWSMachinePool say (name others, or name subnets)")
+	}
+	return from, nil
 }
 
 // namedSubnets returns those that a template names.

@@ -154,6 +154,7 @@ func (m *managed) changeProfile(ctx context.Context, turn *fargateTurn, is *clou
 		turn.changes.add("tags of Fargate profile "+is.Name+" differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, is.ARN, lack)
 		})
+		turn.asks(m.is.Endpoint, []any{is.ARN, lack})
 	}
 	var differs []string
 	if is.Role != want.Role {

@@ -309,3 +309,18 @@ func TestCheckOfFargate(t *testing.T) {
 		wantKind(t, "in a named one", w.plane.Ensure(w.Context(), w.op(), &w.cluster), fleet.Invalid, "provided in Fargate Profile is not a private subnet")
 	})
 }
+
+// TestFargateOneAfterTheOther: the profiles of a cluster that goes are deleted one by one, without a request that EKS refuses.
+func TestFargateOneAfterTheOther(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.fargate(systemPods, batchPods)
+		w.rest()
+		time.Sleep(time.Minute)
+		w.cloud.Forget()
+		w.cluster.Delete = true
+		w.rest()
+		if n := w.made("DeleteFargateProfile"); n != 2 || len(w.errs) > 0 {
+			t.Errorf("%d requests, %v", n, w.errs)
+		}
+	})
+}

@@ -28,6 +28,12 @@ const defaultGroup = "default"
 // apiRule describes the rules that let in clients of API servers.
 const apiRule = "Kubernetes API"
 
+// ownRule describes those that let in the cluster's own machines.
+const ownRule = "Kubernetes API, of the cluster's own machines"
+
+// nodePortRule describes those that let in clients of Services.
+const nodePortRule = "services of type NodePort"
+
 // otherRule describes those that let them in at the other ports of a control plane.
 const otherRule = "control plane"
 
@@ -228,7 +234,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 			add("tcp", port, port, apiRule, n.all()...)
 		} else {
 			extra(lb.IngressRules)
-			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr, n.six}, ranges(n.egress)...)...)
+			add("tcp", port, port, ownRule, append([]string{n.cidr, n.six}, ranges(n.egress)...)...)
 		}
 		for _, r := range slices.Clone(out) { // the others are reached from wherever the API server is
 			for _, p := range v.c.ControlPlane.Ports {
@@ -293,7 +299,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now *cloud.G
 		case theirs && n.six != "" && !slices.ContainsFunc(from, isSix): // which has no ranges of IPv6 in Git
 			from = append(slices.Clip(from), everywhere6)
 		}
-		add("tcp", nodePortFirst, nodePortLast, "services of type NodePort", from...)
+		add("tcp", nodePortFirst, nodePortLast, nodePortRule, from...)
 		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
 		add("tcp", kubelet, kubelet, "kubelet", control, node)
 		extra(v.spec.Network.AdditionalNodeIngressRules)

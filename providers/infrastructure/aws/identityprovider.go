@@ -66,15 +66,20 @@ func (m *managed) changeIdentityProvider(ctx context.Context, s *changes) error 
 		s.add("associate identity provider "+want.Name, true, func(ctx context.Context) error {
 			return cloud.Named(m.place.AssociateIdentityProvider(ctx, m.is.Name, *want))
 		})
+		s.asks(m.is.Endpoint, want)
 	case none:
 		s.never("oidcIdentityProviderConfig", "identity provider %s is there without the tags of this cluster, and EKS takes one (disassociate it in AWS: then %s is associated; or leave it out)", is.Name, want.Name)
 	case want == nil:
 		m.dropIdentityProvider(s, is, "is not in Git")
+		s.asks(m.is.Endpoint, is.Name)
 	default:
 		if differs := differsFrom(is, want); len(differs) > 0 {
 			m.dropIdentityProvider(s, is, "differs in "+strings.Join(differs, ", ")+": it is associated again after that")
+			s.asks(m.is.Endpoint, want)
+			s.steps[len(s.steps)-1].undoes = true
 		} else if lack := lacking(is.Tags, want.Tags); len(lack) > 0 {
 			s.add("tags of identity provider "+is.Name+" differ", false, func(ctx context.Context) error { return m.place.TagManaged(ctx, is.ARN, lack) })
+			s.asks(m.is.Endpoint, []any{is.ARN, lack})
 		}
 	}
 	return nil

@@ -111,3 +111,53 @@ func TestIdentityProviderOfOthers(t *testing.T) {
 		w.quiet()
 	})
 }
+
+// TestIdentityProviderSweep
+func TestIdentityProviderSweep(t *testing.T) {
+	live := func(w *managedWorld, client *awstest.Client) {
+		w.start(client)
+		rest := func() {
+			for range 150 {
+				if client.Dead() {
+					client = w.cloud.Client()
+					w.start(client)
+				}
+				if w.step() && !client.Dead() {
+					return
+				}
+			}
+			w.Fatalf("not at rest: %v", w.errs)
+		}
+		w.change("{", "{"+identityProvider)
+		rest()
+		w.change("{", "{"+strings.Replace(identityProvider, "clientId: fairlead", "clientId: other", 1))
+		rest()
+		w.change("{", "{")
+		rest()
+		w.change("{", "{"+identityProvider)
+		rest()
+		if got := w.identityProviders(); !strings.HasPrefix(got, "people fairlead") {
+			w.Errorf("%s", got)
+		}
+		w.cluster.Delete = true
+		rest()
+		if left := len(w.cloud.Things(awstest.ManagedClusters)); left > 0 {
+			w.Errorf("left: %v", left)
+		}
+	}
+	changes := 0
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		client := w.cloud.Client()
+		live(w, client)
+		changes = client.Changes()
+	})
+	for n := 1; n <= changes; n++ {
+		for _, cut := range []awstest.Cut{awstest.Before, awstest.After} {
+			inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+				client := w.cloud.Client()
+				client.DieAtChange(n, cut)
+				live(w, client)
+			})
+		}
+	}
+}

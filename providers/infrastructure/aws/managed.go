@@ -29,6 +29,8 @@ type managed struct {
 	addons []*cloud.Addon
 	// fargate are the profiles that are there, once changes looked at them.
 	fargate []*cloud.FargateProfile
+	// overruled is what EKS took and does not have, once changes looked at it.
+	overruled []string
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.
@@ -123,6 +125,13 @@ func (m *managed) notOurs() string {
 	}
 	return fmt.Sprintf("EKS has a cluster %s without the tags of this cluster (set another eksClusterName)", m.want.EKSClusterName)
 }
+
+// wantsSix reports whether Git has IPv6 for Pods and Services, as EKS makes a cluster with one family of these.
+// Source: CAPA, pkg/cloud/services/eks/cluster.go.
+func (m *managed) wantsSix() bool { return m.want.Network.VPC.IPv6 != nil }
+
+// isSix reports whether the control plane is of EKS, and its Pods and Services have IPv6.
+func (v *view) isSix() bool { return v.cluster != nil && v.cluster.Services.Family == cloud.OfIPv6 }
 
 // net decides about the network. A cluster that is there stays in its VPC: no other one is made for it.
 func (m *managed) net(d *steps.Decision) network {

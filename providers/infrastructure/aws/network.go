@@ -48,6 +48,9 @@ func (v *view) network(d *steps.Decision) network {
 
 // elsewhere returns the given VPC that the cluster has something in, where Git names none.
 func (v *view) elsewhere() string {
+	if v.cluster != nil {
+		return v.cluster.VPC.VPC
+	}
 	for _, i := range v.instances {
 		if !isCopied(i) {
 			return i.VPC
@@ -66,7 +69,7 @@ func (v *view) seenNetwork() network {
 		id = v.vpcs[0].ID
 	}
 	n := v.sorted(id, nil)
-	if vpc := v.s.VPCs.Get(id); vpc != nil && (v.isOwn(id) || v.spec.Network.VPC.IPv6 != nil) {
+	if vpc := v.s.VPCs.Get(id); vpc != nil && (v.isOwn(id) || v.spec.Network.VPC.IPv6 != nil || v.letsInSix(vpc.Six.Range())) {
 		n.six = vpc.Six.Range()
 	}
 	for _, g := range v.nats {
@@ -77,6 +80,15 @@ func (v *view) seenNetwork() network {
 	return n
 }
 
+// letsInSix reports whether security groups let in by IPv6, of a VPC with a range of it, what they let in by IPv4: it was in Git.
+func (v *view) letsInSix(vpc string) bool {
+	return v.leadsBySix() || v.isSix() || slices.ContainsFunc(v.groups, func(g cloud.Group) bool {
+		return slices.ContainsFunc(g.Rules, func(r cloud.Rule) bool {
+			return (r.Description == apiRule || r.Description == ownRule || r.Description == nodePortRule) && (r.Source == everywhere6 || r.Source == vpc && vpc != "")
+		})
+	})
+}
+
 // leadsBySix reports whether load balancers lead to servers by IPv6.
 func (v *view) leadsBySix() bool {
 	return slices.ContainsFunc(v.targets, func(t cloud.TargetGroup) bool { return t.Family == api.SixFamily })
@@ -84,14 +96,14 @@ func (v *view) leadsBySix() bool {
 
 // givenNetwork is a VPC that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *steps.Decision, id string) network {
+	if was := v.elsewhere(); was != "" && was != id { // which may not exist
+		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
+		return v.seenNetwork()
+	}
 	vpc := v.s.VPCs.Get(id)
 	if vpc == nil {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "there is no VPC %s in %s (name one that exists)", id, v.spec.Region))
 		return network{}
-	}
-	if was := v.elsewhere(); was != "" && was != id {
-		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
-		return v.seenNetwork()
 	}
 	if api.IsTheirs(v.spec.Network.VPC) {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "by its tags in Git, Cluster API made %s, and it was not adopted (run fairlead adopt; or remove network.vpc.tags, and name its subnets by their ids)", id))
@@ -119,6 +131,7 @@ func (v *view) givenSix(d *steps.Decision, vpc *cloud.VPC) string {
 	switch {
 	case want == nil && v.leadsBySix():
 		d.CannotFollow("network.vpc.ipv6", "load balancers lead to servers by IPv6 (put it back, or make another cluster)")
+	case want == nil && v.isSix(): // which the control plane tells
 	case want == nil:
 		return ""
 	case is == "":

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -99,7 +100,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
-		for _, problems := range []string{m.accessProblems(), m.addonProblems(), m.fargateProblems()} {
+		for _, problems := range []string{m.accessProblems(), m.addonProblems(), m.fargateProblems(), overruledText(m.overruled)} {
 			s.Message = strings.Trim(s.Message+"; "+problems, "; ")
 		}
 	}
@@ -154,7 +155,7 @@ func (m *managed) access() (fleet.Endpoint, map[fleet.SecretName]fleet.SecretDat
 		fleet.ClusterCA: {
 			fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca)),
 			// What else machines have to know.
-			clusterNameKey: fleet.NewSecret([]byte(m.is.Name)), serviceRangeKey: fleet.NewSecret([]byte(m.is.Services.Range)),
+			clusterNameKey: fleet.NewSecret([]byte(m.is.Name)), serviceRangeKey: fleet.NewSecret([]byte(cmp.Or(m.is.Services.Six, m.is.Services.Range))),
 		},
 	}, err
 }
@@ -264,7 +265,7 @@ func (m *managed) create(ctx context.Context) error {
 	e := m.want.EndpointAccess
 	in := cloud.NewCluster{
 		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(),
-		VPC:    cloud.VPCConfig{Subnets: m.controlPlaneSubnets(), Public: e.Public, Private: e.Private, PublicCIDRs: e.PublicCIDRs},
+		VPC:    cloud.VPCConfig{Subnets: m.controlPlaneSubnets(), Public: e.Public, Private: e.Private, PublicCIDRs: m.publicRanges(m.wantsSix())},
 		Access: cloud.AccessConfig{Mode: strings.ToUpper(m.want.AccessConfig.AuthenticationMode), CreatorAdmin: m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions},
 		Addons: m.want.BootstrapSelfManagedAddons,
 	}
@@ -275,7 +276,10 @@ func (m *managed) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if services != "" {
+	switch {
+	case m.wantsSix():
+		in.Services = &cloud.ServiceNetwork{Family: cloud.OfIPv6}
+	case services != "":
 		in.Services = &cloud.ServiceNetwork{Range: services}
 	}
 	in.Encryption = m.encryption()

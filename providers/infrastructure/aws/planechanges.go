@@ -21,11 +21,14 @@ type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
 	idle   bool // EKS takes several of these, and none while it is updating
+	ask    ask  // what EKS is asked for, and not again for a while; zero: whenever it differs
+	undoes bool // it undoes what EKS was asked for
 	do     func(ctx context.Context) error
 }
 
 // changes are what is to be changed of a cluster, in upstream's order.
 type changes struct {
+	p      *Provider
 	steps  []change
 	faults []error // what cannot be changed
 }
@@ -39,6 +42,9 @@ func (s *changes) addIdle(what string, do func(ctx context.Context) error) {
 	s.steps = append(s.steps, change{what: what, idle: true, do: do})
 }
 
+// asks has the last change requested once in a while, if EKS takes it and does not have the value.
+func (s *changes) asks(id string, value any) { s.steps[len(s.steps)-1].ask = askOf(id, value) }
+
 func (s *changes) never(field, format string, args ...any) {
 	s.faults = append(s.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
 }
@@ -47,7 +53,7 @@ func (s *changes) never(field, format string, args ...any) {
 func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
-		if (c.update || c.idle) && !idle {
+		if taken, _ := s.p.isTaken(c.ask); taken || (c.update || c.idle) && !idle {
 			continue
 		}
 		err := c.do(ctx)
@@ -60,10 +66,13 @@ func (s *changes) perform(ctx context.Context, idle bool) []error {
 				err = nil
 			}
 			err = busyNow(err)
-			idle = there || cloud.Kind(err) == fleet.Invalid // EKS changes nothing then, and takes another
+			idle = there || fleet.Refused(cloud.Wrap("", err)) // EKS changes nothing then, and takes another
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, cloud.Wrap(c.what, err))
+		case c.ask != ask{} && !c.undoes:
+			s.p.took(c.ask)
 		}
 	}
 	return errs
@@ -71,7 +80,7 @@ func (s *changes) perform(ctx context.Context, idle bool) []error {
 
 // changes compares the cluster with Git.
 func (m *managed) changes(ctx context.Context) (*changes, error) {
-	s := new(changes)
+	s := &changes{p: m.p}
 	if m.is.Name != m.want.EKSClusterName {
 		s.never("eksClusterName", "the cluster is %s, and EKS renames none (set eksClusterName: %s, or make another cluster)", m.is.Name, m.is.Name)
 	}
@@ -81,6 +90,9 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	}
 	if m.is.Role != role {
 		s.never("roleName", "the cluster has %s and not %s, and EKS changes it of none (bring the role back, or make another cluster)", m.is.Role, role)
+	}
+	if is := m.isSix(); is != m.wantsSix() {
+		s.never("network.vpc.ipv6", "%s, and EKS changes the addresses of Pods and Services of no cluster (take the change back, or make another cluster)", map[bool]string{false: "the cluster has IPv4 alone", true: "the cluster has IPv6"}[is])
 	}
 	if services, err := m.services(); err != nil {
 		s.faults = append(s.faults, err)
@@ -102,6 +114,7 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
+		s.asks(m.is.Endpoint, lack)
 	}
 	if err := m.changeTrust(ctx, s); err != nil {
 		return nil, err
@@ -115,14 +128,18 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if err := m.changeAddons(ctx, s); err != nil { // last: those of a newer version of Kubernetes need it
 		return nil, err
 	}
+	m.leaveOverruled(s)
 	return s, nil
 }
 
 // services returns the range of Services; empty: EKS chooses one.
 func (m *managed) services() (string, error) {
 	all := m.c.Network.Services.CIDRBlocks
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return "", nil
+	case m.wantsSix():
+		return "", fleet.Errorf(fleet.Invalid, "read clusterNetwork.services of the Cluster", "EKS chooses the range of Services of a cluster with IPv6 (leave out %s)", strings.Join(all, ", "))
 	}
 	p, err := netip.ParsePrefix(all[0])
 	if err != nil || len(all) > 1 || !p.Addr().Is4() {
@@ -147,6 +164,7 @@ func (m *managed) config(s *changes, what string, u cloud.ConfigUpdate) {
 	s.add(what, true, func(ctx context.Context) error {
 		return m.place.UpdateConfig(ctx, m.is.Name, u)
 	})
+	s.asks(m.is.Endpoint, u)
 }
 
 // minor returns the minor version of 1.34.
@@ -169,19 +187,30 @@ func (m *managed) changeVersion(s *changes) {
 		s.add(what, true, func(ctx context.Context) error {
 			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version)
 		})
+		s.asks(m.is.Endpoint, m.want.Version)
 	}
 }
 
 // changeNetwork changes from where the API server is reached, and the subnets that Git names.
 func (m *managed) changeNetwork(s *changes) {
-	is, want := m.is.VPC, m.want.EndpointAccess
-	if ptr.Deref(is.Public, false) != *want.Public || ptr.Deref(is.Private, false) != *want.Private || *want.Public && !sameSet(is.PublicCIDRs, want.PublicCIDRs) {
-		m.config(s, "endpointAccess of the cluster differs", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Public: want.Public, Private: want.Private, PublicCIDRs: want.PublicCIDRs}})
+	is, want, ranges := m.is.VPC, m.want.EndpointAccess, m.publicRanges(m.isSix())
+	if ptr.Deref(is.Public, false) != *want.Public || ptr.Deref(is.Private, false) != *want.Private || *want.Public && !sameSet(is.PublicCIDRs, ranges) {
+		m.config(s, "endpointAccess of the cluster differs", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Public: want.Public, Private: want.Private, PublicCIDRs: ranges}})
 	}
 	subnets := m.controlPlaneSubnets()
 	if m.want.Network.VPC.ID == is.VPC && len(m.want.Network.Subnets) > 0 && len(subnets) > 0 && !sameSet(is.Subnets, subnets) {
 		m.config(s, "subnets of the cluster differ", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Subnets: subnets}})
 	}
+}
+
+// publicRanges returns from where the endpoint is reached. Everybody is everybody of both families if it has both.
+// Source: EKS API reference, VpcConfigRequest.
+func (m *managed) publicRanges(six bool) []string {
+	all := m.want.EndpointAccess.PublicCIDRs
+	if six && slices.Equal(all, []string{everywhere}) {
+		return []string{everywhere, everywhere6}
+	}
+	return all
 }
 
 // sameSet reports whether two lists have the same members.
@@ -248,6 +277,7 @@ func (m *managed) changeEncryption(s *changes) {
 		s.add("begin to encrypt Secrets in etcd", true, func(ctx context.Context) error {
 			return m.place.Encrypt(ctx, m.is.Name, want)
 		})
+		s.asks(m.is.Endpoint, want)
 	case has != "" && want != nil && strings.Contains(want[0].Provider.Key, ":alias/"): // EKS shows the key that it led to
 	case has != "" && (want == nil || want[0].Provider.Key != has):
 		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
@@ -394,6 +424,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context) error {
 			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: name})
 		})
+		s.asks(m.is.Endpoint, []any{principal, want.KubernetesGroups, name})
 	}
 	have, err := m.place.AccessPolicies(ctx, m.is.Name, principal)
 	if err != nil {
@@ -407,6 +438,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context) error {
 				return m.place.SetAccessPolicy(ctx, m.is.Name, principal, p)
 			})
+			s.asks(m.is.Endpoint, []any{principal, p})
 		}
 	}
 	if !m.c.Owns(is.Tags) { // EKS, or people, gave what else it has: perhaps the agent's own way in

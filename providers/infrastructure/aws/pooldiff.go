@@ -20,6 +20,7 @@ type groupDiff struct {
 	tags    cloud.Tags             // that it lacks
 	upgrade bool                   // its version or image
 	drift   []string               // beside count, range and version
+	config  []string               // what of drift is of update
 	fixed   []string
 }
 
@@ -58,8 +59,9 @@ func (w *wantedGroup) compare(is *cloud.Nodegroup) groupDiff {
 		u.Repair = w.Repair
 	}
 	w.compareScaling(is, &d, u)
+	d.config = slices.Clone(d.drift)
 	if d.tags = lacking(is.Tags, w.spec.AdditionalTags); len(d.tags) > 0 {
-		d.drift = append(d.drift, "tags differ: "+strings.Join(slices.Sorted(maps.Keys(d.tags)), ", "))
+		d.drift = append(d.drift, d.tagged())
 	}
 	newer := minor(w.Version) > minor(is.Version)
 	image := w.Release != "" && w.Release != is.Release && w.Version == is.Version && !w.hasNewerImage(is)
@@ -69,6 +71,11 @@ func (w *wantedGroup) compare(is *cloud.Nodegroup) groupDiff {
 	d.fixed = w.fixed(is)
 	slices.Sort(d.drift)
 	return d
+}
+
+// tagged says which tags differ.
+func (d *groupDiff) tagged() string {
+	return "tags differ: " + strings.Join(slices.Sorted(maps.Keys(d.tags)), ", ")
 }
 
 // release is the version of an image of EKS: a patch version of Kubernetes and a day.

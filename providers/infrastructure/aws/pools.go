@@ -90,7 +90,8 @@ func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet
 			}
 			if wanted, err := m.wanted(ctx, want); err == nil { // EnsurePool tells what is wrong with it
 				diff := wanted.compare(g)
-				s.Drift, s.Fixed = diff.drift, diff.fixed
+				text := overruledText(diff.leaveOverruled(m.p, g))
+				s.Drift, s.Fixed, s.Message = diff.drift, diff.fixed, strings.Trim(s.Message+"; "+text, "; ")
 			}
 		}
 		out = append(out, s)
@@ -294,13 +295,17 @@ func (m *managed) createPool(ctx context.Context, op fleet.OperationID, groups [
 // changePool makes the next change of a node group. EKS takes one at a time.
 func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wantedGroup) error {
 	d := want.compare(is)
+	d.leaveOverruled(m.p, is)
+	var refused []error
 	if len(d.tags) > 0 {
-		if err := m.place.TagManaged(ctx, is.ARN, d.tags); err != nil {
-			return err
+		err := m.place.TagManaged(ctx, is.ARN, d.tags)
+		if err == nil {
+			m.p.took(askOf(is.ARN, d.tags))
 		}
+		refused = append(refused, cloud.Wrap("tag node group "+is.Name, err))
 	}
 	if d.update == nil && !d.upgrade {
-		return nil
+		return fleet.JoinErrors(refused...)
 	}
 	switch is.Status {
 	case cloud.Active, cloud.Degraded:
@@ -316,7 +321,6 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 	default:
 		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: it is %s", is.Status)
 	}
-	var refused []error
 	for _, do := range m.tries(ctx, d, is, want) {
 		err := do()
 		switch {
@@ -325,8 +329,8 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 			continue
 		case cloud.IsBusy(err):
 			err = fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: %w", err)
-		case cloud.Kind(err) == fleet.Invalid: // which stays so, and holds up nothing else
-			refused = append(refused, err)
+		case fleet.Refused(cloud.Wrap("", err)): // which may stay so, and holds up nothing else
+			refused = append(refused, cloud.Wrap("change node group "+is.Name, err))
 			continue
 		}
 		return fleet.JoinErrors(append(refused, err)...)
@@ -337,7 +341,13 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 // tries returns the changes of a node group of which EKS gets the first one that it does not refuse.
 func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) (out []func() error) {
 	update := func(u cloud.NodegroupUpdate) {
-		out = append(out, func() error { return m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, u) })
+		out = append(out, func() error {
+			err := m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, u)
+			if err == nil {
+				m.p.took(askOf(is.ARN, &u))
+			}
+			return err
+		})
 	}
 	if d.update != nil {
 		update(*d.update)

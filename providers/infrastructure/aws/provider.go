@@ -37,6 +37,7 @@ type Provider struct {
 	leaving driver.Leaving                        // instances, by id, that left the endpoint
 	names   driver.Memory[snapshot.Owner, string] // of clusters of EKS, as they were last seen or asked for
 	begun   driver.Memory[snapshot.Owner, string] // versions that node groups were last asked to be upgraded to
+	asks    driver.Memory[ask, time.Time]         // what EKS took, and when that was
 	trusted driver.Memory[string, time.Time]      // when OIDC providers were last seen as Git says, by ARN
 	denied  driver.Memory[denied, denial]         // steps that AWS denied
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused

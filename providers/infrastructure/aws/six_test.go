@@ -362,3 +362,74 @@ func TestIPv6OfAGivenVPC(t *testing.T) {
 		})
 	}
 }
+
+// TestMistakenGivenNetwork: the same in a given VPC, also if its IPv6 left Git with it.
+func TestMistakenGivenNetwork(t *testing.T) {
+	for name, vpc := range map[string]string{"another": "network: {vpc: {id: OTHER}}, ", "one that does not exist": "network: {vpc: {id: vpc-0123456789}}, ", "none": ""} {
+		inGivenSix(t, ", ipv6: {}", nil, func(w *world, _ string) {
+			w.settle()
+			w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+			w.settle()
+			other, _, _ := w.cloud.AddVPC("10.8.0.0/16")
+			rules := func() string { return w.rulesOf("apiserver-lb") + w.rulesOf("node") + w.rulesOf("controlplane") }
+			before := rules()
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{", "{"+strings.Replace(vpc, "OTHER", other, 1), 1))
+			for range 3 {
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+				time.Sleep(settle)
+			}
+			if after := rules(); after != before {
+				w.Errorf("%s: the rules are\n%s, and were\n%s", name, after, before)
+			}
+			if got := w.observe(); !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "make another cluster") {
+				w.Errorf("%s: ready %t, %s, %q", name, got.Ready, got.Message, got.Drift)
+			}
+			w.mustCreate("m-0", w.cluster.Workers[0], "")
+		})
+	}
+}
+
+// TestServersStayReached: a load balancer that leads by IPv6 reaches new servers, whatever Git says of the network by now.
+func TestServersStayReached(t *testing.T) {
+	for _, left := range []string{"{network: {vpc: {id: VPC}}, region", "{network: {vpc: {id: OTHER}}, region", "{region"} {
+		inGivenSix(t, ", ipv6: {}", nil, func(w *world, vpc string) {
+			w.settle()
+			w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+			w.settle()
+			other, _, _ := w.cloud.AddVPC("10.8.0.0/16")
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", strings.NewReplacer("VPC", vpc, "OTHER", other).Replace(left), 1))
+			time.Sleep(settle)
+			w.mustCreate("cp-1", w.cluster.ControlPlane, "")
+			for range 3 {
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+				time.Sleep(settle)
+			}
+			if g := w.cloud.Things(awstest.TargetGroups)[0]; len(g.Sets["targets"]) != 2 {
+				w.Errorf("%s: the load balancer leads to %q", left, g.Sets["targets"])
+			}
+		})
+	}
+}
+
+// TestServerInASubnetWithoutIPv6: no server is made where a load balancer that leads by IPv6 cannot reach it.
+func TestServerInASubnetWithoutIPv6(t *testing.T) {
+	for _, without := range [][]string{{"10.7.0.0/24", "10.7.1.0/24"}, {"10.7.0.0/24", "10.7.1.0/24", "10.7.2.0/24"}} {
+		inGivenSix(t, ", ipv6: {}", without, func(w *world, vpc string) {
+			w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+", ipv6: {}}}, region", 1), "loadBalancerType", "scheme: internal, loadBalancerType", 1))
+			w.settle()
+			public := w.cluster.ControlPlane
+			public.Infrastructure = object(w, "AWSMachineTemplate", "nodes", strings.Replace(machineSpec, "{", "{publicIP: true, ", 1))
+			worker := public
+			worker.Role = fleet.RoleWorker
+			w.mustCreate("m-0", worker, "eu-central-1a")
+			if len(without) == 3 {
+				wantKind(w, "a server in a public subnet", w.create("cp-0", public, "eu-central-1a"), fleet.Invalid, "needs an address of IPv6, and no subnet for it has one (add ranges")
+				return
+			}
+			w.mustCreate("cp-0", public, "eu-central-1a")
+			if i := w.instances()["cp-0"]; i.Attr["zone"] != "eu-central-1c" {
+				w.Errorf("the server is in %s", i.Attr["zone"])
+			}
+		})
+	}
+}

@@ -189,3 +189,15 @@ func TestClusterWithoutIssuer(t *testing.T) {
 		w.quiet()
 	})
 }
+
+// TestDropTrustOfOthers: the OIDC provider of others stays when the cluster goes.
+func TestDropTrustOfOthers(t *testing.T) {
+	inCluster(t, trustSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.cloud.Edit(w.trust().ID, func(t *awstest.Thing) { t.Tags = map[string]string{"owner": "terraform"} })
+		w.cluster.Delete = true
+		w.rest()
+		w.trust()
+		w.quiet()
+	})
+}

@@ -20,6 +20,7 @@ const (
 	clusterKind  = "AWSCluster"
 	machineKind  = "AWSMachine"
 	templateKind = "AWSMachineTemplate"
+	poolKind     = "AWSMachinePool"
 
 	// ManagedControlPlane is the kind of control planes that EKS keeps.
 	ManagedControlPlane = "AWSManagedControlPlane"
@@ -63,6 +64,10 @@ func Kinds() []fleet.Kind {
 	machines.Refused[below+"metadata"] = "a machine of this provider has no labels and annotations of its own: " +
 		"put them into the machine template of the MachineDeployment or KubeadmControlPlane"
 
+	ownPool := kind(fleet.InfrastructureMachinePool, poolKind, kinds.Objects(machinePool, newest), kinds.Objects(oldMachinePool, older))
+	ownPool.OwnMachines, ownPool.Rollout, ownPool.Hashed = true, rollout, hashedPool
+	ownPool.Refused, ownPool.Limited, ownPool.Unused = refusedOfMachinePool(), limitedOfMachinePool(), unusedOfMachinePool()
+
 	role := kind(fleet.InfrastructureCompanion, RoleIdentity, kinds.Objects(kinds.Checked((*validator).roleIdentity), newest, older))
 	static := kind(fleet.InfrastructureCompanion, StaticIdentity, kinds.Objects(kinds.Checked((*validator).staticIdentity), newest, older))
 	static.Limited = map[string]string{"spec.secretRef": "a Secret in the namespace " + IdentityNamespace}
@@ -81,7 +86,7 @@ func Kinds() []fleet.Kind {
 	pool.NonNegative = true
 	fargate := kind(fleet.InfrastructureCompanion, fargateKind, kinds.Objects(fargateProfile, newest), kinds.Objects(oldFargateProfile, older))
 	fargate.Refused, fargate.Limited = map[string]string{"spec.rolePermissionsBoundary": noRoles}, map[string]string{"spec.roleName": "a role that exists; by default that of clusterawsadm, " + FargateRole}
-	return []fleet.Kind{cluster, clusters, machine, machines, managed, managedClass, pool, fargate, role, static, own}
+	return []fleet.Kind{cluster, clusters, machine, machines, ownPool, managed, managedClass, pool, fargate, role, static, own}
 }
 
 // Distribution is the name of the distribution of machines that join a control plane of EKS.

@@ -25,7 +25,6 @@ import (
 // types, and no others.
 func TestFieldsOfCRDs(t *testing.T) {
 	kindstest.Definitions{Project: "capa", Group: "infrastructure.cluster.x-k8s.io", Missing: []string{
-		"AWSMachinePool",
 		"ROSACluster", "ROSAMachinePool", "ROSANetwork", "ROSARoleConfig",
 	}}.Compare(t, api.Kinds())
 	kindstest.Definitions{Project: "capa", Group: "controlplane.cluster.x-k8s.io", Missing: []string{"ROSAControlPlane"}}.Compare(t, api.ControlPlaneKinds())
@@ -34,11 +33,10 @@ func TestFieldsOfCRDs(t *testing.T) {
 // kinds are those of clusters of both sorts.
 func kinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds(), eks.Kinds()) }
 
-// TestKindsOfOthers: what is not made of EKS, what OpenShift makes, and auto scaling groups, are refused with the way out.
+// TestKindsOfOthers: what is not made of EKS, and what OpenShift makes, are refused with the way out.
 func TestKindsOfOthers(t *testing.T) {
 	const infrastructure, controlPlane, bootstrap = "infrastructure.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta2", "bootstrap.cluster.x-k8s.io/v1beta2"
 	kindstest.Refused(t, kinds(),
-		[3]string{infrastructure, "AWSMachinePool", "use a MachineDeployment"},
 		[3]string{infrastructure, "ROSACluster", "rosa command line"},
 		[3]string{controlPlane, "ROSAControlPlane", "rosa command line"},
 		[3]string{bootstrap, "EKSConfig", "NodeadmConfigTemplate"},
@@ -82,10 +80,7 @@ func TestCorpus(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	refused := map[string][]string{
-		"cluster-template-flatcar-machinepool":           {"AWSMachinePool is not supported"},
-		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
-		"cluster-template-eks-ipv6":                      {"vpc.ipv6"},
-		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
+		"cluster-template-eks-ipv6":                      {"spec.vpcCni.env"},
 		"cluster-template-eks-managedmachinepool":        {"the cloud sets up the machines by itself"},
 		"cluster-template-eks-managedmachinepool-gpu":    {"the cloud sets up the machines by itself"},
 		"cluster-template-eks-managedmachinepool-vpccni": {"the cloud sets up the machines by itself"},

@@ -49,11 +49,21 @@ func ReadPool(o fleet.Object) (*AWSManagedMachinePoolSpec, error) {
 	return objects.Read[AWSManagedMachinePoolSpec](o, managedPoolKind)
 }
 
-// ReadMachine returns the spec of an AWSMachine, or of the machines of an AWSMachineTemplate, that
+// ReadMachine returns the spec of an AWSMachine, or of the machines of an AWSMachineTemplate or an AWSMachinePool, that
 // was normalised.
 func ReadMachine(o fleet.Object) (*AWSMachineSpec, error) {
-	if o.GVK.Kind == machineKind {
+	switch o.GVK.Kind {
+	case machineKind:
 		return objects.Read[AWSMachineSpec](o, machineKind)
+	case poolKind:
+		p, err := objects.Read[MachinePool](o, poolKind)
+		if err != nil {
+			return nil, err
+		}
+		if p.Places.Kind == PublicSubnets && len(p.Places.Subnets) == 0 {
+			p.Machine.PublicIP = new(true)
+		}
+		return &p.Machine, nil
 	}
 	return objects.Read[AWSMachineSpec](o, templateKind)
 }

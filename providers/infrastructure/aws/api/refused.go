@@ -3,7 +3,6 @@ package api
 // What is refused, and what to do about it, begins with these.
 const (
 	writtenBack  = "written by the controller of Cluster API, not a setting"
-	noIPv6       = "VPCs of EKS have IPv4 alone here: leave it out"
 	emptiedGroup = "of a VPC that is made; rules that were removed stay so"
 	familyOfNLB  = "of an nlb. With network.vpc.ipv6 it is ipv6, unless a subnet of machines has IPv4 alone; it stays so"
 )

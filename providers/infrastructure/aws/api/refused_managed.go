@@ -34,9 +34,6 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 		}
 	}
 	out[at+"network.vpc.privateDnsHostnameTypeOnLaunch"] = "subnets are not told what instances are called: leave it out"
-	for _, path := range []string{"network.vpc.ipv6", "network.subnets.ipv6CidrBlock", "network.subnets.isIpv6"} {
-		out[at+path] = noIPv6
-	}
 	return out
 }
 
@@ -51,6 +48,9 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 		at + "roleName":       "a role that exists; by default that of clusterawsadm, " + ServiceRole,
 		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup": emptiedGroup,
 		at + "network.subnets.zoneType":                       limitedOfCluster(at)[at+"network.subnets.zoneType"],
+		at + "network.subnets.isIpv6":                         limitedOfCluster(at)[at+"network.subnets.isIpv6"],
+		at + "network.vpc.ipv6":                               "of a new cluster: Pods and Services have IPv6 alone, machines both families; EKS chooses the range of Services",
+		at + "endpointAccess.publicCIDRs":                     "0.0.0.0/0 alone is everybody, also of IPv6",
 	}
 }
 
@@ -59,7 +59,7 @@ func unusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
 		at + "partition": "the region says which partition it is",
 	}
-	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId", "vpc.carrierGatewayId"} {
+	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId", "vpc.carrierGatewayId", "vpc.ipv6.egressOnlyInternetGatewayId"} {
 		out[at+"network."+name] = unusedOfCluster(at)[at+"network."+name]
 	}
 	return out

@@ -40,12 +40,15 @@ var (
 	price  = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
-func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
+func (v *validator) machine(at *field.Path, s *AWSMachineSpec) { v.machineOf(at, at, s) }
+
+// machineOf checks a machine whose tags and Ignition are at another path.
+func (v *validator) machineOf(at, of *field.Path, s *AWSMachineSpec) {
 	if v.Required(at.Child("instanceType"), s.InstanceType, "such as m6i.large") && len(s.InstanceType) < 2 {
 		v.Invalid(at.Child("instanceType"), s.InstanceType, "must be a type of instances such as m6i.large")
 	}
 	v.sshKeyName(at.Child("sshKeyName"), s.SSHKeyName)
-	v.tags(at.Child("additionalTags"), s.AdditionalTags)
+	v.tags(of.Child("additionalTags"), s.AdditionalTags)
 	if s.AMI != nil && s.AMI.ID != "" && !strings.HasPrefix(s.AMI.ID, "ami-") && !strings.HasPrefix(s.AMI.ID, ResolveSSM) {
 		v.Invalid(at.Child("ami", "id"), s.AMI.ID, "must be the id of an image, or "+ResolveSSM+" and the name of a parameter")
 	}
@@ -54,7 +57,7 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 		v.Forbidden(at.Child("ami", "eksLookupType"), s.AMI.EKSLookupType != "" && s.AMI.ID != "", "id names the image: leave one of both out")
 	}
 	v.image(at, s.ImageLookupFormat)
-	v.bootstrap(at, s)
+	v.bootstrap(of, s)
 	if s.AssignPrimaryIPv6 != "" {
 		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, Enabled, Off)
 	}

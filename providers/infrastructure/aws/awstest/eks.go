@@ -309,11 +309,16 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		return nil, conflict("Cluster already exists with name: %s", name)
 	}
 	where := mapping(r.body, "resourcesVpcConfig")
-	zones, vpc := map[string]bool{}, ""
+	zones, vpc, lacks6 := map[string]bool{}, "", ""
+	services, _ := mapping(r.body, "kubernetesNetworkConfig")["serviceIpv4Cidr"].(string)
+	of6 := mapping(r.body, "kubernetesNetworkConfig")["ipFamily"] == "ipv6"
 	for _, id := range words(where, "subnetIds") {
 		s := c.get(Subnets, id)
 		if s == nil {
 			return nil, bad("InvalidParameterException", "The subnet ID '%s' does not exist", id)
+		}
+		if s.Attr["six"] == "" {
+			lacks6 = id
 		}
 		zones[s.Attr["zone"]], vpc = true, s.Attr["vpcId"]
 	}
@@ -328,6 +333,8 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		return nil, bad("InvalidParameterException", "Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", field(r, "roleArn"))
 	case len(tagsOf(r.body, "tags")) > 50:
 		return nil, bad("InvalidParameterException", "Too many tags")
+	case of6 && (services != "" || lacks6 != ""):
+		return nil, bad("InvalidParameterException", "With ipFamily ipv6, serviceIpv4Cidr %q is not specified, and subnet %q needs an IPv6 CIDR", services, lacks6)
 	case c.over(ManagedClusters):
 		return nil, bad("ResourceLimitExceededException", "Account quota exceeded for clusters")
 	}
@@ -341,8 +348,9 @@ func (c *Cloud) createCluster(r request) (any, error) {
 	t.put("creatorAdmin", creator || !given)
 	t.put("logging", cmp.Or[any](r.body["logging"], map[string]any{}))
 	t.put("encryption", r.body["encryptionConfig"])
-	services, _ := mapping(r.body, "kubernetesNetworkConfig")["serviceIpv4Cidr"].(string)
-	t.Attr["services"] = cmp.Or(services, "10.100.0.0/16")
+	if t.Attr["services"] = cmp.Or(services, "10.100.0.0/16"); of6 {
+		t.Attr["services"] = "fd3d:8f1c:9e0b::/108"
+	}
 	support, _ := mapping(r.body, "upgradePolicy")["supportType"].(string)
 	t.Attr["support"] = cmp.Or(support, "EXTENDED")
 	c.setVPC(t.Attr, where)
@@ -391,6 +399,9 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 		},
 		"health":                  map[string]any{"issues": json.RawMessage(cmp.Or(t.Attr["issues"], "[]"))},
 		"kubernetesNetworkConfig": map[string]any{"serviceIpv4Cidr": t.Attr["services"], "ipFamily": "ipv4"},
+	}
+	if six := t.Attr["services"]; strings.Contains(six, ":") {
+		out["kubernetesNetworkConfig"] = map[string]any{"serviceIpv6Cidr": six, "ipFamily": "ipv6"}
 	}
 	if s := t.Attr["status"]; s != creating && s != "FAILED" {
 		id := fmt.Sprintf("%032X", len(t.Attr["name"]))

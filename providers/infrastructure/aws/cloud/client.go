@@ -64,13 +64,14 @@ type Client struct {
 
 	mu      sync.Mutex
 	budgets map[string]*rate.Limiter // by action
+	slowed  map[string]time.Time     // when AWS last had too many requests for an action
 }
 
 // newClient returns a client.
 func newClient(base http.RoundTripper, credentials aws.CredentialsProvider, region, endpoint string) *Client {
 	return &Client{
 		http:        &http.Client{Transport: base, Timeout: longestCall},
-		credentials: credentials, region: region, endpoint: endpoint, signer: v4.NewSigner(), budgets: make(map[string]*rate.Limiter),
+		credentials: credentials, region: region, endpoint: endpoint, signer: v4.NewSigner(), budgets: make(map[string]*rate.Limiter), slowed: make(map[string]time.Time),
 	}
 }
 
@@ -146,16 +147,34 @@ func looks(action string) bool {
 // await waits until the budget of an action has room.
 func (c *Client) await(ctx context.Context, action string) error {
 	c.mu.Lock()
-	l := c.budgets[action]
-	if l == nil {
+	l, at := c.budgets[action], c.slowed[action]
+	if l == nil || !at.IsZero() && time.Since(at) > slowFor {
 		l = budget(action)
 		c.budgets[action] = l
+		delete(c.slowed, action)
 	}
 	c.mu.Unlock()
 	if err := l.Wait(ctx); err != nil {
 		return &transport.UnsentError{Err: err}
 	}
 	return nil
+}
+
+// slowFor is how long an action of which AWS had too many requests is requested more slowly, and slowest how often at least.
+const (
+	slowFor            = 10 * time.Minute
+	slowest rate.Limit = 0.5
+)
+
+// slow halves the budget of an action, and has requests for it come one by one: a look of several would otherwise fail for ever
+// where others take most of the account's.
+func (c *Client) slow(action string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.budgets[action]
+	l.SetBurst(1)
+	l.SetLimit(max(l.Limit()/2, slowest))
+	c.slowed[action] = time.Now()
 }
 
 // query asks a query API and reads its answer, XML, into out; a *[]byte gets all of it; nil: nothing
@@ -288,7 +307,11 @@ func (c *Client) exchange(ctx context.Context, s service, action, method, path s
 		return nil, &Error{Service: s.name, Action: action, Err: err}
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return nil, readError(s, action, resp, data)
+		err := readError(s, action, resp, data)
+		if Is(err, "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "SlowDown") {
+			c.slow(action)
+		}
+		return nil, err
 	}
 	return data, nil
 }

@@ -99,8 +99,13 @@ type UpgradePolicy struct {
 
 // A ServiceNetwork says which addresses Services have.
 type ServiceNetwork struct {
-	Range string `json:"serviceIpv4Cidr,omitempty"`
+	Range  string `json:"serviceIpv4Cidr,omitempty"`
+	Six    string `json:"serviceIpv6Cidr,omitempty"` // as EKS chose it
+	Family string `json:"ipFamily,omitempty"`        // of Pods, too; empty: IPv4
 }
+
+// OfIPv6 is the Family of a cluster whose Pods and Services have IPv6.
+const OfIPv6 = "ipv6"
 
 // A ManagedCluster is one of EKS.
 type ManagedCluster struct {

@@ -3,10 +3,16 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/transport"
@@ -89,3 +95,31 @@ func TestBudget(t *testing.T) {
 		t.Error("looks are not told from changes")
 	}
 }
+
+// TestSlow: an action of which AWS has too many requests is slower for some minutes, to a limit, and others are not.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"X-Amzn-Errortype": {"ThrottlingException"}}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+		})
+		c := newClient(refused, credentials.NewStaticCredentialsProvider("a", "b", ""), "eu-central-1", "")
+		of := func(action string) string {
+			_ = c.await(t.Context(), action) // which has no end
+			return fmt.Sprint(c.budgets[action].Limit(), c.budgets[action].Burst())
+		}
+		for range 10 {
+			_, _ = c.ManagedCluster(t.Context(), "a") // the refusal
+		}
+		if got := of("DescribeCluster") + ", " + of("ListAddons"); got != "0.5 1, 10 50" {
+			t.Errorf("the budgets are %s", got)
+		}
+		time.Sleep(11 * time.Minute)
+		if got := of("DescribeCluster"); got != "10 50" {
+			t.Errorf("later it is %s", got)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -90,14 +90,14 @@ func TestRequestsToEKS(t *testing.T) {
 					Name: k, RoleArn: aws.String(role), Version: aws.String("1.34"), ResourcesVpcConfig: theirVPC, Tags: tags, EncryptionConfig: theirEncryption, BootstrapSelfManagedAddons: aws.Bool(false),
 					Logging:       &types.Logging{ClusterLogging: []types.LogSetup{{Types: []types.LogType{"api", "audit"}, Enabled: aws.Bool(true)}}},
 					AccessConfig:  &types.CreateAccessConfigRequest{AuthenticationMode: "API", BootstrapClusterCreatorAdminPermissions: aws.Bool(true)},
-					UpgradePolicy: &types.UpgradePolicyRequest{SupportType: "STANDARD"}, KubernetesNetworkConfig: &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: aws.String("172.30.0.0/16")},
+					UpgradePolicy: &types.UpgradePolicyRequest{SupportType: "STANDARD"}, KubernetesNetworkConfig: &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: aws.String("172.30.0.0/16"), IpFamily: "ipv4"},
 				}))
 			},
 			func(ctx context.Context) error {
 				return place.CreateManagedCluster(ctx, cloud.NewCluster{
 					Name: *k, Role: role, Version: "1.34", VPC: vpc, Tags: tags, Encryption: []cloud.Encryption{encryption}, Addons: aws.Bool(false),
 					Logging: &cloud.Logging{Setups: []cloud.LogSetup{{Types: []string{"api", "audit"}, Enabled: true}}}, Access: cloud.AccessConfig{Mode: "API", CreatorAdmin: aws.Bool(true)},
-					Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"}, Services: &cloud.ServiceNetwork{Range: "172.30.0.0/16"},
+					Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"}, Services: &cloud.ServiceNetwork{Range: "172.30.0.0/16", Family: "ipv4"},
 				})
 			},
 		},
