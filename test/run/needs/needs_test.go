@@ -29,9 +29,9 @@ func TestCache(t *testing.T) {
 	write(t, filepath.Join(dir, "module/needs/needs.go"), string(text), 0o644)
 	run := func(want string) {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), g, "test", "-v", "./m")
+		c := exec.CommandContext(t.Context(), g, "test", "-vet=off", "-v", "./m")
 		c.Dir = filepath.Join(dir, "module")
-		c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Join(dir, "programs"), "PWD="+c.Dir, "GOFLAGS=", "FAIRLEAD_CORPUS=")
+		c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+string(os.PathListSeparator)+filepath.Join(dir, "programs"), "PWD="+c.Dir, "GOFLAGS=-trimpath", "FAIRLEAD_CORPUS=")
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

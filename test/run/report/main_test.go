@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			c := exec.CommandContext(t.Context(), g, "test", "-vet=off", "-count=1", "-json", "./...")
-			c.Dir, c.Env = dir, append(os.Environ(), "PWD="+dir, "GOFLAGS=")
+			c.Dir, c.Env = dir, append(os.Environ(), "PWD="+dir, "GOFLAGS=-trimpath")
 			events, _ := c.Output() // its exit code is what run has to find out
 			var out bytes.Buffer
 			times := filepath.Join(dir, "bin", "times.json")
