@@ -13,12 +13,15 @@ import (
 // Form reports whether t runs its short form, and logs it.
 func Form(t testing.TB) bool {
 	t.Helper()
-	if whole() {
+	if Whole() {
 		return false
 	}
-	t.Log("short form; make test-all runs the whole one")
+	Log(t)
 	return true
 }
+
+// Log says that a test runs its short form.
+func Log(t interface{ Log(args ...any) }) { t.Log("short form; make test-all runs the whole one") }
 
 // Number returns how often t tries: n in the short form, all in the whole form.
 func Number(t testing.TB, n, all int) int {
@@ -46,7 +49,7 @@ func Of[T any](t testing.TB, n int, items []T) []T {
 // Flag gives a flag of a test program its value of the short form, which the command line
 // can change. It is called by TestMain.
 func Flag(name, value string) {
-	if whole() {
+	if Whole() {
 		return
 	}
 	if err := flag.Set(name, value); err != nil {
@@ -54,4 +57,5 @@ func Flag(name, value string) {
 	}
 }
 
-func whole() bool { return os.Getenv("FAIRLEAD_TEST_ALL") != "" }
+// Whole reports whether tests run their whole form.
+func Whole() bool { return os.Getenv("FAIRLEAD_TEST_ALL") != "" }

@@ -5,6 +5,7 @@ package script
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/run/ports"
+	"fairlead.dev/test/run/short"
 	"fairlead.dev/test/run/waits"
 )
 
@@ -52,6 +54,7 @@ func Main(m *testing.M) {
 //	$LISTEN      a free address, $HOOK another, and $FAIRLEAD_INMEMORY_URL one for a cloud
 //	$EVERYWHERE  the port of $LISTEN on all addresses
 //	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
+//	[all]        true in the whole form, see package short; where it is not, short says so
 func Run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:      dir,
@@ -59,6 +62,7 @@ func Run(t *testing.T, dir string) {
 		Deadline: time.Now().Add(2 * waits.Limit), // a script that hangs fails before the time of all tests is over
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"push":       push,
+			"short":      func(ts *testscript.TestScript, _ bool, _ []string) { short.Log(script{ts}) },
 			"exits":      exits,
 			"await":      await,
 			"fetch":      fetch,
@@ -80,6 +84,12 @@ func Run(t *testing.T, dir string) {
 			"receiver":   receiver,
 			"editor":     editor,
 			"vcenter":    vCenter,
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "all" {
+				return short.Whole(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		RequireExplicitExec: true,
 	})
