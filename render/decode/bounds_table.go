@@ -1738,6 +1738,9 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.PublicIP": {
 			"name": {required: true},
 		},
+		"infrastructure/azure/api.RouteTable": {
+			"name": {required: true},
+		},
 		"infrastructure/azure/api.SecurityProfile": {
 			"securityType": {values: []string{"ConfidentialVM", "TrustedLaunch"}},
 		},

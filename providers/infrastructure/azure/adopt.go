@@ -306,7 +306,7 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 	}
 	for _, t := range tables {
 		if f.theirs(t.Tags) || f.c.Owns(tagsFrom(t.Tags)) {
-			f.add("route table "+t.Name, t.ID, "routes-"+t.Name, t.Tags)
+			f.add("route table "+t.Name, t.ID, routesPart+t.Name, t.Tags)
 		}
 	}
 	return nil

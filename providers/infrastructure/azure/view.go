@@ -39,7 +39,8 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
-	tables, sets []arm.Resource[arm.State] // route tables that were adopted, and availability sets; of a cluster that goes
+	tables, sets []arm.Resource[arm.State] // route tables and availability sets, of a cluster that goes; else tables that subnets lack
+	unread       error                     // why such a table could not be looked at
 
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
@@ -85,6 +86,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	if err := v.lookAtNames(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtTables(ctx); err != nil {
 		return nil, err
 	}
 	if c.Delete && !api.IsManaged(c) {

@@ -64,7 +64,7 @@ func (v *validator) cluster(at *field.Path, s *AzureClusterSpec) {
 func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	v.site(at, s, "resourceGroup")
 	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
-	s.ControlPlaneEnabled = nil
+	s.ControlPlaneEnabled, s.BastionSpec = nil, nil // which is empty, as controllers write it
 	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
 		if !zones[zone] {
 			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
@@ -207,6 +207,15 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 }
 
 func (v *validator) subnet(at *field.Path, s *Subnet) {
+	if t := s.RouteTable; t != nil {
+		v.named(at.Child("routeTable", "name"), t.Name)
+		if t.ID = ""; t.Name == "" { // as controllers write none
+			s.RouteTable = nil
+		}
+	}
+	if g := s.NATGateway; g != nil && g.Name == "" && g.IP != nil && g.IP.Name == "" && len(g.Zones) == 0 { // they write an empty address
+		s.NATGateway = nil
+	}
 	if g := s.NATGateway; g != nil {
 		g.ID = ""
 		v.named(at.Child("natGateway", "name"), g.Name)

@@ -53,6 +53,7 @@ type Subnet struct {
 	Prefixes []string `json:"addressPrefixes"`
 	NSG      *Ref     `json:"networkSecurityGroup"`
 	NAT      *Ref     `json:"natGateway"`
+	Table    *Ref     `json:"routeTable"`
 }
 
 // NSG is a network security group.
