@@ -263,3 +263,21 @@ func TestAzure(t *testing.T) {
 		})
 	}
 }
+
+// TestAzureOwnJSON: azure.json that people made goes to Git, as each Secret that manifests refer to.
+func TestAzureOwnJSON(t *testing.T) {
+	s := newAzureStack(t, azuretest.CAPZ{})
+	secrets := s.resource(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, s.ns)
+	o, err := secrets.Get(t.Context(), "eu-1-azure-json", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.SetOwnerReferences(nil)
+	if _, err := secrets.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	out := s.fairlead(1, "adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--fleet-id", "fleet-a", "--secrets", s.secrets, "--dry-run")
+	if !strings.Contains(out, "Secret "+s.ns+"/eu-1-azure-json: has to go to Git") {
+		t.Error(out)
+	}
+}

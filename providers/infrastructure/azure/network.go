@@ -320,10 +320,6 @@ func (v *view) routeTable(d *steps.Decision, vnet *arm.Resource[arm.VNet], s *ap
 	if s.RouteTable == nil || v.hasTable(vnet, s) {
 		return "", true
 	}
-	if v.unread != nil {
-		d.Fault(arm.Wrap("find route table "+s.RouteTable.Name, v.unread))
-		return "", v.existing(vnet, s) != nil
-	}
 	name := s.RouteTable.Name
 	if t := there(v, d, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
 		return map[string]any{"properties": map[string]any{}}
@@ -364,9 +360,7 @@ func (v *view) lookAtTables(ctx context.Context) error {
 		}
 		var is arm.Resource[arm.State]
 		switch err := v.place.Get(ctx, v.place.resource(arm.RouteTables, s.RouteTable.Name), &is); {
-		case arm.IsMissing(err):
-		case arm.IsUnused(err):
-			v.unread = err
+		case arm.IsMissing(err), arm.IsUnused(err): // to make it fails then
 		case err != nil:
 			return err
 		case v.c.Owns(tagsFrom(is.Tags)) && !slices.ContainsFunc(v.tables, func(r arm.Resource[arm.State]) bool { return arm.Same(r.ID, is.ID) }):

@@ -250,8 +250,8 @@ func (s *site) sizeOf(ctx context.Context, location, name string) (size, bool, e
 	return out, ok, nil
 }
 
-// fewestFaultDomains is in how many fault domains every location has availability sets.
-const fewestFaultDomains = 2
+// usualFaultDomains is in how many fault domains an availability set is if the location does not tell.
+const usualFaultDomains = 2
 
 // faultDomains returns how many fault domains an availability set has in a location.
 func (s *site) faultDomains(ctx context.Context, location string) (int, error) {
@@ -259,7 +259,7 @@ func (s *site) faultDomains(ctx context.Context, location string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(known.faults, fewestFaultDomains), nil
+	return cmp.Or(known.faults, usualFaultDomains), nil
 }
 
 // skus returns what a location has, read again if it lacks the size called name; empty: no size is needed.

@@ -48,7 +48,9 @@ func TestRouteTables(t *testing.T) {
 			delete(body["properties"].(map[string]any), "routeTable")
 		})
 		w.create(&c, "m-0")
-		w.until(&c, "repaired", func(i fleet.Infrastructure) bool { return len(i.Upkeep)+len(i.Drift) == 0 && w.tableOf("eu-1-node-subnet") == "routes" })
+		w.until(&c, "repaired", func(i fleet.Infrastructure) bool {
+			return len(i.Upkeep)+len(i.Drift) == 0 && w.tableOf("eu-1-node-subnet") == "routes"
+		})
 		if err := w.p.DeleteMachine(w.Context(), "op", &c, "m-0", ""); err != nil {
 			t.Error(err)
 		}

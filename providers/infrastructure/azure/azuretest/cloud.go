@@ -14,6 +14,7 @@ import (
 // Options of a Cloud. Zero values mean the defaults.
 type Options struct {
 	Zones  []string      // of the sizes; default 1, 2 and 3
+	Faults int           // domains that an availability set has at most; default 3
 	Page   int           // resources in a page; default 50
 	Lag    time.Duration // until what is new is listed
 	Make   time.Duration // of a resource of the network
@@ -81,7 +82,7 @@ type Cloud struct {
 
 // New returns an empty cloud.
 func New(o Options) *Cloud {
-	o.Page = cmp.Or(o.Page, 50)
+	o.Page, o.Faults = cmp.Or(o.Page, 50), cmp.Or(o.Faults, 3)
 	if o.Zones == nil {
 		o.Zones = []string{"1", "2", "3"}
 	}
@@ -118,6 +119,13 @@ func (c *Cloud) Fill(size, zone, code string, later bool) {
 	if code != "" {
 		c.full[size+" "+zone] = code
 	}
+}
+
+// SetZones changes the zones of the location.
+func (c *Cloud) SetZones(zones ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.o.Zones = zones
 }
 
 // FailVMs makes the next VMs fail with code after their PUT was taken; empty: they start.

@@ -32,6 +32,9 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 			}
 		}
 	}
+	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) {
+		return
+	}
 	if why, code := c.missing(id, body); why != "" {
 		status := http.StatusBadRequest
 		if code == "ReferencedResourceNotProvisioned" {
@@ -75,6 +78,26 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 	c.begin(now, state, takes, c.succeed(now))
 	c.accept(w, status, now)
 }
+
+// takesSet checks an availability set.
+// Source: Azure documentation, "Availability sets overview", and the portal.
+func (c *Cloud) takesSet(w http.ResponseWriter, id string, p object) bool {
+	faults, _ := p["platformFaultDomainCount"].(float64)
+	switch {
+	case len(nameOf(id)) > longestSetName:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "The entity name 'availabilitySetName' is longer than 80 characters.")
+	case faults < 1 || int(faults) > c.o.Faults:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", fmt.Sprintf("The specified fault domain count %v must fall in the range 1 to %d.", faults, c.o.Faults))
+	case faults == 1 && p["platformUpdateDomainCount"] != 1.0:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "The update domain count must be 1 when fault domain count is 1.")
+	default:
+		return true
+	}
+	return false
+}
+
+// longestSetName is that of an availability set.
+const longestSetName = 80
 
 // dropSubnets removes the subnets that the PUT of a VNet leaves out, as Azure does.
 func (c *Cloud) dropSubnets(w http.ResponseWriter, id string, body object) bool {
