@@ -254,6 +254,7 @@ type Kubeconfigs struct {
 // A SKU is what Azure says of a size in a location.
 type SKU struct {
 	Type      string `json:"resourceType"`
+	Family    string `json:"family"`
 	Name      string `json:"name"`
 	Locations []struct {
 		Zones []string `json:"zones"`
@@ -270,11 +271,28 @@ type SKU struct {
 	} `json:"restrictions"`
 }
 
+// A Permission is what a role allows.
+type Permission struct {
+	Actions    []string `json:"actions"`
+	NotActions []string `json:"notActions"`
+}
+
+// A Usage is how much of a quota is used.
+type Usage struct {
+	Name struct {
+		Value string `json:"value"`
+	} `json:"name"`
+	Current int `json:"currentValue"`
+	Limit   int `json:"limit"`
+}
+
 // The versions of the API, by namespace and the last type.
 const (
 	groupVersion    = "2024-03-01"
 	computeVersion  = "2024-07-01"
 	diskVersion     = "2024-03-02"
+	galleryVersion  = "2024-03-03"
+	rightsVersion   = "2022-04-01"
 	skuVersion      = "2021-07-01"
 	networkVersion  = "2024-05-01"
 	dnsVersion      = "2024-06-01"
@@ -288,6 +306,10 @@ func versionOf(id string) string {
 	switch {
 	case strings.HasSuffix(lower, "/microsoft.resources/tags/default"):
 		return groupVersion
+	case strings.Contains(lower, "/microsoft.authorization/"):
+		return rightsVersion
+	case strings.Contains(lower, "/microsoft.compute/galleries/"), strings.Contains(lower, "/communitygalleries/"):
+		return galleryVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
 		return diskVersion
 	case strings.Contains(lower, "/microsoft.compute/skus"):

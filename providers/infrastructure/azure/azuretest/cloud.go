@@ -62,6 +62,9 @@ type Cloud struct {
 	res     map[string]*resource // by id in lower case
 	sizes   []string
 	full    map[string]string // why "size zone" has no capacity: the code; at once, or with "later" before it
+	role    []string          // actions of the role of the principal; nil: all
+	used    []string          // actions that requests needed
+	usages  map[string][2]int // current and limit, by the names of quotas
 	denied  map[string]bool   // kinds that cannot be read or changed
 	locked  map[string]bool   // kinds that cannot be deleted
 	jammed  bool
@@ -87,7 +90,7 @@ func New(o Options) *Cloud {
 		o.Zones = []string{"1", "2", "3"}
 	}
 	return &Cloud{
-		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5"}, full: map[string]string{}, denied: map[string]bool{}, locked: map[string]bool{},
+		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5"}, full: map[string]string{}, usages: map[string][2]int{"cores": {0, 1000}, "lowPriorityCores": {0, 1000}, "standardDSv5Family": {0, 1000}}, denied: map[string]bool{}, locked: map[string]bool{},
 		tokens: map[string]time.Time{}, secret: Password, buckets: map[string]*bucket{},
 	}
 }
@@ -119,6 +122,13 @@ func (c *Cloud) Fill(size, zone, code string, later bool) {
 	if code != "" {
 		c.full[size+" "+zone] = code
 	}
+}
+
+// SetUsage sets how much of a quota is used, and its limit.
+func (c *Cloud) SetUsage(name string, current, limit int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.usages[name] = [2]int{current, limit}
 }
 
 // SetZones changes the zones of the location.

@@ -17,7 +17,8 @@ const largestCustomData = 65535
 func (c *Cloud) skus() []object {
 	var out []object
 	for _, size := range c.sizes {
-		out = append(out, object{"resourceType": "virtualMachines", "name": size, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
+		cores := strings.TrimPrefix(size, "Standard_D")[:1]
+		out = append(out, object{"resourceType": "virtualMachines", "name": size, "family": "standardDSv5Family", "capabilities": []object{{"name": "vCPUs", "value": cores}}, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
 	}
 	out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "capabilities": []object{{"name": "MaximumPlatformFaultDomainCount", "value": strconv.Itoa(c.o.Faults)}}})
 	return append(out, object{"resourceType": "disks", "name": "Premium_LRS", "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}})
