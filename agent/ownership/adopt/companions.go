@@ -245,7 +245,7 @@ func (a *Adoption) readCredentials(ctx context.Context, f *existing) error {
 }
 
 // answers reports whether the controller of a template of f made s, as Fairlead's provider answers it: azure.json with a
-// password. In Git it would stay as it is, whatever the password is later.
+// password. A copy in Git would keep the former password.
 func (a *Adoption) answers(f *existing, s Object) bool {
 	return slices.ContainsFunc(f.providerObjects(), func(o Object) bool {
 		gvk := o.GroupVersionKind()

@@ -183,6 +183,10 @@ func TestWrittenByWebhooks(t *testing.T) {
 			cluster + "networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: a, ip: {name: b}}, routeTable: {name: c}}]}",
 			cluster + "bastionSpec: {}\ncontrolPlaneEnabled: true\nnetworkSpec: {subnets: [{role: control-plane, id: /a, natGateway: {name: '', ip: {name: ''}}, routeTable: {name: ''}}, {role: node, natGateway: {id: /b, name: a, ip: {name: b}}, routeTable: {id: /c, name: c}}]}",
 		},
+		"AzureClusterTemplate": {
+			"location: westeurope\nnetworkSpec: {subnets: [{role: control-plane}, {role: node}]}",
+			"location: westeurope\nnetworkSpec: {subnets: [{role: control-plane, natGateway: {name: ''}}, {role: node, natGateway: {name: ''}}]}",
+		},
 		"AzureMachineTemplate": {machine, machine + "networkInterfaces: [{privateIPConfigs: 1}]"},
 		"AzureMachine":         {machine + "networkInterfaces: [{subnetName: a}, {}]", machine + "networkInterfaces: [{subnetName: a, privateIPConfigs: 1}, {privateIPConfigs: 1}]"},
 		"AzureMachinePool":     {"template: {vmSize: a}", "template: {vmSize: a, networkInterfaces: [{privateIPConfigs: 1}]}"},

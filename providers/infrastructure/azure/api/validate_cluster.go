@@ -213,7 +213,7 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 			s.RouteTable = nil
 		}
 	}
-	if g := s.NATGateway; g != nil && g.Name == "" && g.IP != nil && g.IP.Name == "" && len(g.Zones) == 0 { // they write an empty address
+	if g := s.NATGateway; g != nil && g.Name == "" && (g.IP == nil || g.IP.Name == "") && len(g.Zones) == 0 { // the same
 		s.NATGateway = nil
 	}
 	if g := s.NATGateway; g != nil {

@@ -90,7 +90,7 @@ func New(o Options) *Cloud {
 		o.Zones = []string{"1", "2", "3"}
 	}
 	return &Cloud{
-		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5"}, full: map[string]string{}, usages: map[string][2]int{"cores": {0, 1000}, "lowPriorityCores": {0, 1000}, "standardDSv5Family": {0, 1000}}, denied: map[string]bool{}, locked: map[string]bool{},
+		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5", "Standard_D8s_v5"}, full: map[string]string{}, usages: map[string][2]int{"cores": {0, 1000}, "lowPriorityCores": {0, 1000}, "standardDSv5Family": {0, 1000}}, denied: map[string]bool{}, locked: map[string]bool{},
 		tokens: map[string]time.Time{}, secret: Password, buckets: map[string]*bucket{},
 	}
 }
