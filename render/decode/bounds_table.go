@@ -1719,6 +1719,9 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.OSDisk": {
 			"cachingType": {values: []string{"None", "ReadOnly", "ReadWrite"}},
 		},
+		"infrastructure/azure/api.Peering": {
+			"remoteVnetName": {required: true},
+		},
 		"infrastructure/azure/api.Plan": {
 			"offer":     {required: true, least: 1},
 			"publisher": {required: true, least: 1},

@@ -38,6 +38,9 @@ func adopts(t *testing.T, o azuretest.CAPZ, more string, f func(w *adopting)) {
 			}
 			w.Put(o.VNet, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}})
 		}
+		if o.Peer != "" {
+			w.Put(o.Peer, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"172.16.0.0/16"}}}})
+		}
 		a := &adopting{world: w, left: w.AddCAPZ(o)}
 		w.AddCAPZ(azuretest.CAPZ{Name: "us-1", Group: "capz", Servers: 1})                                                     // another one in the group
 		w.Put(backup, map[string]any{"location": azuretest.Location, "properties": map[string]any{"diskState": "Unattached"}}) // of people
@@ -94,6 +97,7 @@ func TestAdopt(t *testing.T) {
 		"public":            {azuretest.CAPZ{}, ""},
 		"internal":          {azuretest.CAPZ{Internal: true}, ""},
 		"a given VNet":      {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
+		"a peering":         {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
 		"a group of people": {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets": {azuretest.CAPZ{Sets: true}, ""},
 		"rules in Git":      {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
@@ -192,6 +196,9 @@ func (a *adopting) life() {
 		if _, there := a.Resource(id); there && !strings.HasSuffix(id, "/capz") { // another cluster is in the group
 			a.Errorf("%s is left", id)
 		}
+	}
+	if n := len(a.Resources("virtualnetworkpeerings")); n > 0 {
+		a.Errorf("%d halves of peerings are left", n)
 	}
 	if n := len(a.Resources("virtualmachines")); n != 1 {
 		a.Errorf("%d VMs are left, want that of another cluster", n)

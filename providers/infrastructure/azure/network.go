@@ -122,6 +122,9 @@ func (v *view) createGroup(d *steps.Decision) {
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *steps.Decision) network {
 	n := network{vnet: v.given.ID}
+	if len(v.spec.NetworkSpec.VNet.Peerings) > 0 {
+		d.CannotFollow("networkSpec.vnet.peerings", "VNet %s is not of the cluster (leave peerings out, and connect it yourself)", v.given.Name)
+	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
@@ -282,6 +285,9 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		if id := v.subnet(d, vnet, want, nsg.ID, nat, table, &busy); id != "" {
 			n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
 		}
+	}
+	if vnet != nil {
+		v.peer(d, vnet, busy)
 	}
 	return n
 }

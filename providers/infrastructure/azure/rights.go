@@ -32,6 +32,8 @@ func routed(v *view) bool {
 	return ownVMNet(v) && slices.ContainsFunc(v.spec.NetworkSpec.Subnets, func(s api.Subnet) bool { return s.RouteTable != nil })
 }
 
+func peered(v *view) bool { return ownVMNet(v) && len(v.spec.NetworkSpec.VNet.Peerings) > 0 }
+
 // anyMachine returns whether machines of a cluster are so.
 func anyMachine(is func(v *view, m *api.AzureMachineSpec) bool) func(v *view) bool {
 	return func(v *view) bool {
@@ -71,6 +73,7 @@ func rights() []right {
 	add(ownVNet, network, "virtualNetworks/write", "virtualNetworks/delete", "virtualNetworks/subnets/read", "virtualNetworks/subnets/write")
 	add(ownVMNet, network, "networkSecurityGroups/write", "networkSecurityGroups/delete", "networkSecurityGroups/join/action", "natGateways/write", "natGateways/delete", "natGateways/join/action")
 	add(func(v *view) bool { return ownVMNet(v) || public(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
+	add(peered, network, "virtualNetworks/peer/action", "virtualNetworks/virtualNetworkPeerings/read", "virtualNetworks/virtualNetworkPeerings/write", "virtualNetworks/virtualNetworkPeerings/delete")
 	add(routed, network, "routeTables/read", "routeTables/write", "routeTables/delete", "routeTables/join/action")
 	add(func(v *view) bool { return private(v) || public(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
 	add(never, network, "loadBalancers/inboundNatRules/join/action")
@@ -123,6 +126,12 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 	}
 	if v.given != nil && !v.vnetInGroup() {
 		needs[arm.GroupID(v.place.Subscription(), v.spec.NetworkSpec.VNet.ResourceGroup)] = []string{arm.VNets + "/read", arm.VNets + "/subnets/join/action"}
+	}
+	for i := range v.spec.NetworkSpec.VNet.Peerings {
+		if group := v.spec.NetworkSpec.VNet.Peerings[i].ResourceGroup; group != "" && !strings.EqualFold(group, v.place.group) && peered(v) {
+			const half = arm.VNets + "/virtualNetworkPeerings/"
+			needs[arm.GroupID(v.place.Subscription(), group)] = []string{arm.VNets + "/peer/action", half + "read", half + "write", half + "delete"}
+		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(needs)) {
 		actions := needs[scope]

@@ -165,7 +165,9 @@ func (l *rightsLives) all() {
 			w.n-- // the next one has this resource group
 			w.Allow()
 		})
-		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: Internal}}, identityRef:", 1), machineSpec, slow([]string{}...), nil)
+		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: Internal}, vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared}]}}, identityRef:", 1), machineSpec, slow([]string{}...), func(w *world) {
+			w.Put(hub, map[string]any{"location": azuretest.Location})
+		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {vnet: {name: office, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), strings.Replace(machineSpec, "{", "{"+market, 1), slow("1"), func(w *world) {
 			w.Put(reserved, map[string]any{})
 			w.Put(office, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}})
@@ -204,7 +206,8 @@ func (l *rightsLives) all() {
 	adopts(l.T, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
 		a.Allow(l.role...)
 		for _, do := range []func() error{func() error { return a.p.Adopt(a.Context(), a.c, a.machines) }, func() error {
-			return a.p.DeleteMachine(a.Context(), "op", a.c, a.machines[0].Name, a.machines[0].ID)
+			id := a.left.Servers[0] // which leaves the load balancer
+			return a.p.DeleteMachine(a.Context(), "op", a.c, fleet.MachineName(id[strings.LastIndexByte(id, '/')+1:]), fleet.ProviderID("azure://"+id))
 		}} {
 			l.say(do())
 			time.Sleep(settle)

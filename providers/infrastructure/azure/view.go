@@ -41,6 +41,10 @@ type view struct {
 
 	tables, sets []arm.Resource[arm.State] // route tables and availability sets, of a cluster that goes; else tables that subnets lack
 
+	halves map[string]*arm.Resource[arm.Peering] // other halves of peerings, by the id of their VNet in lower case
+
+	unread error // why one was not found
+
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
 
@@ -90,6 +94,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err := v.lookAtTables(ctx); err != nil {
 		return nil, err
 	}
+	if err := v.lookAtPeerings(ctx); err != nil {
+		return nil, err
+	}
 	if c.Delete && !api.IsManaged(c) {
 		if err := v.lookAtRest(ctx, false); err != nil {
 			return nil, err
@@ -119,6 +126,7 @@ func (v *view) sort() {
 	v.vnets, v.nsgs, v.ips, v.nats = values(l.vnets.SharedBy(o)), values(l.nsgs.SharedBy(o)), values(l.ips.SharedBy(o)), values(l.nats.SharedBy(o))
 	for i := range v.vnets { // what steps enter is not seen by others
 		v.vnets[i].Properties.Subnets = slices.Clone(v.vnets[i].Properties.Subnets)
+		v.vnets[i].Properties.Peerings = slices.Clone(v.vnets[i].Properties.Peerings)
 	}
 	for i := range v.nsgs {
 		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)

@@ -26,7 +26,6 @@ func refusedOfCluster(at string) map[string]string {
 		net + "nodeOutboundLB":                          noOutbound,
 		net + "controlPlaneOutboundLB":                  noOutbound,
 		net + "privateDNSZoneResourceGroup":             "the private zone is made in the resource group of the cluster: leave the field out",
-		net + "vnet.peerings":                           "peerings are not made yet: make them outside of the cluster, in a given VNet, and leave the field out",
 		net + "subnets.privateEndpoints":                noEndpoints,
 		net + "subnets.natGateway.ip.dnsName":           "nothing looks up the name of an outbound address: leave the field out",
 		net + "subnets.natGateway.ip.ipTags":            noIPTags,

@@ -43,7 +43,16 @@ type VNet struct {
 	AddressSpace struct {
 		Prefixes []string `json:"addressPrefixes"`
 	} `json:"addressSpace"`
-	Subnets []Resource[Subnet] `json:"subnets"`
+	Subnets  []Resource[Subnet]  `json:"subnets"`
+	Peerings []Resource[Peering] `json:"virtualNetworkPeerings"`
+}
+
+// A Peering is the half in one VNet of what connects two.
+type Peering struct {
+	State  string `json:"peeringState"`
+	Remote Ref    `json:"remoteVirtualNetwork"`
+
+	Provisioning string `json:"provisioningState,omitempty"`
 }
 
 // Subnet is one of a VNet.

@@ -15,6 +15,7 @@ type CAPZ struct {
 	Names            []string // of the machines, servers first; empty: it chose them
 	Host             string   // of the API server; empty: its name in DNS
 	Internal         bool     // the load balancer
+	Peer             string   // id of a VNet of people, with which that of the cluster is connected
 	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
 	Sets             bool // machines are in availability sets, and not in zones
@@ -84,12 +85,20 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		c.Put(id, object{"properties": p})
 		subnets[role] = id
 	}
+	if o.Peer != "" {
+		for from, to := range map[string]string{vnet: o.Peer, o.Peer: vnet} {
+			c.Put(from+"/virtualNetworkPeerings/"+nameOf(from)+"-To-"+nameOf(to), object{"properties": object{"remoteVirtualNetwork": ref(to), "peeringState": "Connected", "allowForwardedTraffic": true}})
+		}
+	}
 	balancer, front := o.Name+"-public-lb", object(nil)
 	if o.Internal {
 		balancer = o.Name + "-internal-lb"
 		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
 		zone := put(group+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
 		c.Put(zone+"/virtualNetworkLinks/"+nameOf(vnet)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(vnet)}})
+		if o.Peer != "" {
+			c.Put(zone+"/virtualNetworkLinks/"+nameOf(o.Peer)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(o.Peer)}})
+		}
 		c.Put(zone+"/A/apiserver", object{"properties": object{"aRecords": []any{object{"ipv4Address": "10.0.0.100"}}}})
 		out.Host = "apiserver." + o.Name + ".capz.io"
 	} else {

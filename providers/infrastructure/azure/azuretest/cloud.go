@@ -258,6 +258,15 @@ func (c *Cloud) Drop(id string) {
 	delete(c.res, strings.ToLower(id))
 }
 
+// Remove deletes a resource with what that means for others, as people would.
+func (c *Cloud) Remove(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.res[strings.ToLower(id)]; r != nil {
+		c.gone(r)
+	}
+}
+
 func (c *Cloud) store(id string, body object) *resource {
 	r := &resource{id: id, kind: kindOf(id), body: body, made: time.Now().Add(-time.Hour)}
 	body["id"], body["name"] = id, nameOf(id)

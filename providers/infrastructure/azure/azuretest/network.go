@@ -19,17 +19,23 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 		refuse(w, http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
 		return
 	}
-	if kind == "subnets" {
-		vnet := c.res[strings.ToLower(id[:strings.LastIndex(strings.ToLower(id), "/subnets/")])]
+	if kind == "subnets" || kind == halfKind {
+		vnet := c.res[strings.ToLower(id[:strings.LastIndex(strings.ToLower(id), "/"+kind+"/")])]
 		if vnet == nil {
 			refuse(w, http.StatusNotFound, "ParentResourceNotFound", "Can not perform requested operation on nested resource. Parent resource not found.")
 			return
 		}
 		for k, s := range c.res { // one at a time
-			if s.then != nil && (s == vnet || s.kind == "subnets" && strings.HasPrefix(k, strings.ToLower(vnet.id)+"/") && !strings.EqualFold(s.id, id)) {
+			if s.then != nil && (s == vnet || (s.kind == "subnets" || s.kind == halfKind) && strings.HasPrefix(k, strings.ToLower(vnet.id)+"/") && !strings.EqualFold(s.id, id)) {
 				refuse(w, http.StatusTooManyRequests, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
 				return
 			}
+		}
+	}
+	if kind == halfKind && r == nil {
+		if o := c.otherHalf(&resource{id: id, kind: kind, body: body}); o != nil && properties(o.body)["peeringState"] == "Disconnected" {
+			refuse(w, http.StatusBadRequest, "RemotePeeringIsDisconnected", "Cannot create or update peering because remote peering is in Disconnected state.")
+			return
 		}
 	}
 	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) {
@@ -70,12 +76,19 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 	body["id"], body["name"] = id, nameOf(id)
 	c.res[strings.ToLower(id)] = now
 	c.born(now)
+	if kind == halfKind {
+		properties(body)["peeringState"] = "Initiated"
+	}
 	c.stamp(now)
 	takes := c.o.Make
 	if kind == "availabilitysets" {
 		takes = 0
 	}
-	c.begin(now, state, takes, c.succeed(now))
+	c.begin(now, state, takes, func() {
+		if c.succeed(now)(); kind == halfKind {
+			c.connect(now)
+		}
+	})
 	c.accept(w, status, now)
 }
 
@@ -235,6 +248,9 @@ func (c *Cloud) inUse(r *resource) (why, code string) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.res)) {
 		o := c.res[k]
+		if o.kind == halfKind {
+			continue
+		}
 		if k == at || strings.HasPrefix(k, at+"/") {
 			if r.kind == "privatednszones" && o.kind == "virtualnetworklinks" {
 				return o.id, code

@@ -128,6 +128,9 @@ func actionsOf(method string, call Call) (own string, linked []string) {
 			linked = append(linked, "Microsoft.Compute/capacityReservationGroups/deploy/action")
 		}
 	}
+	if of == "Microsoft.Network/virtualNetworks/virtualNetworkPeerings" {
+		linked = []string{"Microsoft.Network/virtualNetworks/peer/action"}
+	}
 	slices.Sort(linked)
 	return of + "/write", slices.Compact(linked)
 }

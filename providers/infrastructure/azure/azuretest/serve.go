@@ -368,6 +368,8 @@ func (c *Cloud) gone(r *resource) {
 	at := strings.ToLower(r.id)
 	maps.DeleteFunc(c.res, func(k string, _ *resource) bool { return k == at || strings.HasPrefix(k, at+"/") })
 	switch r.kind {
+	case "virtualnetworks", halfKind:
+		c.disconnect()
 	case "virtualmachines":
 		c.goneVM(r)
 	case managedKind, poolKind:
@@ -387,6 +389,7 @@ func (c *Cloud) shown(r *resource, q url.Values) object {
 			}
 		}
 		properties(out)["subnets"] = subnets
+		properties(out)["virtualNetworkPeerings"] = c.halvesOf(r)
 	case managedKind:
 		c.shownManaged(r, out)
 	case "virtualmachines":
