@@ -204,6 +204,14 @@ test-aws-sdk: ## compare each request to AWS with that of its SDK, and drive the
 lab-aws-down: ## stop it; what was on it is lost
 	go run ./test/lab/doubles/aws down
 
+.PHONY: lab-azure-up
+lab-azure-up: ## start a double of Azure behind a proxy on a port of this machine; docs/contributing/lab-azure.md
+	go run ./test/lab/doubles/azure up
+
+.PHONY: lab-azure-down
+lab-azure-down: ## stop it; what was on it is lost
+	go run ./test/lab/doubles/azure down
+
 .PHONY: lab-maas-up
 lab-maas-up: ## start a double of MAAS with N (default 6) hosts on a port of this machine; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-maas.md
 	go run ./test/lab/doubles/maas up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))

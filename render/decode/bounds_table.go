@@ -1736,6 +1736,9 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.OSDisk": {
 			"cachingType": {values: []string{"None", "ReadOnly", "ReadWrite"}},
 		},
+		"infrastructure/azure/api.Peering": {
+			"remoteVnetName": {required: true},
+		},
 		"infrastructure/azure/api.Plan": {
 			"offer":     {required: true, least: 1},
 			"publisher": {required: true, least: 1},
@@ -1753,6 +1756,9 @@ func boundsTable() map[string]section {
 			"value":  {required: true},
 		},
 		"infrastructure/azure/api.PublicIP": {
+			"name": {required: true},
+		},
+		"infrastructure/azure/api.RouteTable": {
 			"name": {required: true},
 		},
 		"infrastructure/azure/api.SecurityProfile": {

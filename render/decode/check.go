@@ -41,7 +41,8 @@ func (c *checker) check(v any, t reflect.Type, path, bare string) {
 	if v == nil {
 		return
 	}
-	if reason, ok := c.kind.refused[bare]; ok && (c.kind.union || !isEmpty(v)) {
+	choice := c.kind.union && !strings.HasSuffix(bare, ".metadata") // controllers write an empty metadata
+	if reason, ok := c.kind.refused[bare]; ok && (choice || !isEmpty(v)) {
 		c.addf(path, "", "is not supported: %s", reason)
 		return
 	}

@@ -235,10 +235,24 @@ func (a *Adoption) readCredentials(ctx context.Context, f *existing) error {
 		if err != nil {
 			return err
 		}
+		if a.answers(f, s) {
+			continue
+		}
 		f.credentials = append(f.credentials, s)
 	}
 	f.credentials = byName(f.credentials)
 	return nil
+}
+
+// answers reports whether the controller of a template of f made s, as Fairlead's provider answers it: azure.json with a
+// password. A copy in Git would keep the former password.
+func (a *Adoption) answers(f *existing, s Object) bool {
+	return slices.ContainsFunc(f.providerObjects(), func(o Object) bool {
+		gvk := o.GroupVersionKind()
+		return slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
+			return k.Group == gvk.Group && k.Kind == gvk.Kind && k.Answers != nil && k.Answers(o.GetName())[s.GetName()] != nil
+		}) && slices.ContainsFunc(s.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
+	})
 }
 
 // secretsOf returns the Secrets that o refers to: by the rules of its kind, and those that

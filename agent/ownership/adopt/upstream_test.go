@@ -46,7 +46,7 @@ func (u *upstream) createAll(manifests string) {
 			controlPlane = u.create(u.owned(u.asControlPlane(o), cluster))
 		case "MachineDeployment":
 			deployments = append(deployments, u.create(u.owned(u.asDeployment(o), cluster)))
-		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster", "AWSCluster":
+		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster", "AWSCluster", "AzureCluster":
 			set(o, u.at(), "spec", "controlPlaneEndpoint")
 			u.create(u.owned(o, cluster))
 		default:
@@ -234,6 +234,9 @@ func (u *upstream) createMachines(owner *unstructured.Unstructured, pool string)
 		}
 		if u.infra == "AWSMachine" {
 			u.awsMachine(made, m)
+		}
+		if u.infra == "AzureMachine" {
+			u.azureMachine(made, m)
 		}
 		if u.infra == "VSphereMachine" {
 			u.vSphereMachine(made, m)

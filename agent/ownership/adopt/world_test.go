@@ -65,7 +65,7 @@ func newOlder(t *testing.T) *management {
 // corpus names the files with the kinds.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds"), "cap[aiovm]*", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds"), "cap[aiovmz]*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no CRDs of Cluster API: %v", err)
 	}

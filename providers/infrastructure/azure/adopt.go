@@ -85,7 +85,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err != nil {
 		return arm.WrapLook(op, err)
 	}
-	if err := v.lookAtRest(ctx); err != nil {
+	if err := v.lookAtRest(ctx, true); err != nil {
 		return arm.WrapLook(op, err)
 	}
 	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return strings.ToLower(string(id)) }); err != nil {
@@ -186,8 +186,12 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 		has := tagsFrom(x.has)
 		switch {
 		case has[fleet.TagFleet] == "":
-			if len(x.has)+len(x.add) > mostTags {
-				return nil, nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), mostTags)
+			most := mostTags
+			if strings.Contains(strings.ToLower(x.id), strings.ToLower("/"+arm.Zones+"/")) {
+				most = mostZoneTags
+			}
+			if len(x.has)+len(x.add) > most {
+				return nil, nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), most)
 			}
 		case !c.Owns(has):
 			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, has[fleet.TagCluster], has[fleet.TagFleet])
@@ -277,6 +281,9 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 		if f.given == nil {
 			return fleet.Errorf(fleet.NotFound, f.op, "there is no VNet %s (name that of Cluster API in networkSpec.vnet)", f.vnetName())
 		}
+		if f.given != nil && f.theirs(f.given.Tags) {
+			return fleet.Errorf(fleet.Invalid, f.op, "VNet %s, which Cluster API made, is in another resource group than the cluster (leave the cluster with Cluster API)", f.vnetName())
+		}
 		return nil // it is people's
 	}
 	f.add("VNet "+vnet.Name, vnet.ID, vnetPart, vnet.Tags)
@@ -306,20 +313,25 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 	}
 	for _, t := range tables {
 		if f.theirs(t.Tags) || f.c.Owns(tagsFrom(t.Tags)) {
-			f.add("route table "+t.Name, t.ID, "routes-"+t.Name, t.Tags)
+			f.add("route table "+t.Name, t.ID, routesPart+t.Name, t.Tags)
 		}
 	}
 	return nil
 }
 
-// setsOf finds the availability sets of pools.
+// setsOf finds the availability sets, also those of pools that are called otherwise here, or are gone.
 func (f *finder) setsOf(all []arm.Resource[arm.State]) {
-	for _, p := range f.c.Pools() {
-		name := f.setName(p)
-		i := slices.IndexFunc(all, func(r arm.Resource[arm.State]) bool { return strings.EqualFold(r.Name, name) })
-		if i >= 0 && (f.theirs(all[i].Tags) || f.c.Owns(tagsFrom(all[i].Tags))) {
-			f.add("availability set "+name, all[i].ID, setPart+string(p.Name), all[i].Tags)
+	for _, s := range all {
+		if !f.theirs(s.Tags) && !f.c.Owns(tagsFrom(s.Tags)) {
+			continue
 		}
+		part := setPart + s.Name
+		for _, p := range f.c.Pools() {
+			if strings.EqualFold(s.Name, f.setName(p)) {
+				part = setPart + string(p.Name)
+			}
+		}
+		f.add("availability set "+s.Name, s.ID, part, s.Tags)
 	}
 }
 

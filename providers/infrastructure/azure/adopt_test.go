@@ -31,12 +31,15 @@ type adopting struct {
 func adopts(t *testing.T, o azuretest.CAPZ, more string, f func(w *adopting)) {
 	t.Helper()
 	in(t, func(w *world) {
-		o.Name, o.Group, o.Servers, o.Workers = "eu-1", "capz", 3, 2
+		o.Name, o.Group, o.Servers, o.Workers = "eu-1", "capz", 3, max(o.Workers, 2)
 		if o.VNet != "" {
 			for _, s := range []string{"controlplane", "node"} {
 				w.Put(o.VNet+"/subnets/eu-1-"+s+"-subnet", map[string]any{"properties": map[string]any{"addressPrefix": "10.0.0.0/16"}})
 			}
 			w.Put(o.VNet, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}})
+		}
+		if o.Peer != "" {
+			w.Put(o.Peer, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"172.16.0.0/16"}}}})
 		}
 		a := &adopting{world: w, left: w.AddCAPZ(o)}
 		w.AddCAPZ(azuretest.CAPZ{Name: "us-1", Group: "capz", Servers: 1})                                                     // another one in the group
@@ -94,6 +97,7 @@ func TestAdopt(t *testing.T) {
 		"public":            {azuretest.CAPZ{}, ""},
 		"internal":          {azuretest.CAPZ{Internal: true}, ""},
 		"a given VNet":      {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
+		"a peering":         {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
 		"a group of people": {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets": {azuretest.CAPZ{Sets: true}, ""},
 		"rules in Git":      {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
@@ -192,6 +196,9 @@ func (a *adopting) life() {
 		if _, there := a.Resource(id); there && !strings.HasSuffix(id, "/capz") { // another cluster is in the group
 			a.Errorf("%s is left", id)
 		}
+	}
+	if n := len(a.Resources("virtualnetworkpeerings")); n > 0 {
+		a.Errorf("%d halves of peerings are left", n)
 	}
 	if n := len(a.Resources("virtualmachines")); n != 1 {
 		a.Errorf("%d VMs are left, want that of another cluster", n)
@@ -325,5 +332,110 @@ func TestAdoptedAgain(t *testing.T) {
 				t.Errorf("%s has tags", r.ID)
 			}
 		}
+	})
+}
+
+// TestAdoptEndsAnywhere: an adoption and a release whose answer is lost at any call, or that does not reach it, go on later.
+func TestAdoptEndsAnywhere(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+		before := a.contents()
+		n := 0
+		for _, do := range []func() error{
+			func() error { return a.p.Adopt(a.Context(), a.c, a.machines) }, func() error { return a.p.Release(a.Context(), a.c, a.machines) },
+		} {
+			for i := range 100 {
+				a.p = a.provider()
+				end := a.Inject(azuretest.Fault{Method: "PATCH *", Lose: i%2 == 0, Cut: i%2 == 1, Skip: 1})
+				err := do()
+				if end(); err == nil {
+					break
+				}
+				wantKind(t, "it ended", err, fleet.Unanswered)
+				n++
+				time.Sleep(settle)
+			}
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(settle)
+		}
+		if n < 40 {
+			t.Errorf("it ended %d times", n)
+		}
+		if d := cmp.Diff(before, a.contents()); d != "" {
+			t.Errorf("more than tags of Fairlead changed: %s", d)
+		}
+		for _, r := range a.Resources("") {
+			if r.Tags["fairlead.dev_fleet"] != "" {
+				t.Errorf("%s has tags", r.ID)
+			}
+		}
+	})
+}
+
+// TestAdoptMany: Azure takes fewer requests at a time than a large cluster has things.
+func TestAdoptMany(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Workers: 150}, "", func(a *adopting) {
+		if err := a.p.Adopt(a.Context(), a.c, a.machines); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		if left, err := a.p.Adoptable(a.Context(), a.c, a.machines); err != nil || len(left) > 0 {
+			t.Errorf("left are %d, %v", len(left), err)
+		}
+	})
+}
+
+// TestAdoptVNetElsewhere: a VNet that Cluster API made in another resource group would be left behind.
+func TestAdoptVNetElsewhere(t *testing.T) {
+	const elsewhere = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.Network/virtualNetworks/office"
+	adopts(t, azuretest.CAPZ{VNet: elsewhere}, ", vnet: {name: office, resourceGroup: shared}", func(a *adopting) {
+		a.Retag(elsewhere, func(tags map[string]string) { tags["sigs.k8s.io_cluster-api-provider-azure_cluster_eu-1"] = "owned" })
+		_, err := a.p.Adoptable(a.Context(), a.c, a.machines)
+		if wantKind(t, "Adoptable", err, fleet.Invalid); !strings.Contains(err.Error(), "is in another resource group") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAdoptZone: a private zone of DNS takes fewer tags than other things.
+func TestAdoptZone(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Internal: true}, "", func(a *adopting) {
+		a.Retag(strings.Replace(backup, "Compute/disks/eu-1-md-0-0_backup", "Network/privateDnsZones/eu-1.capz.io", 1), func(tags map[string]string) {
+			for i := range 9 {
+				tags[fmt.Sprint("t", i)] = "x"
+			}
+		})
+		_, err := a.p.Adoptable(a.Context(), a.c, a.machines)
+		if wantKind(t, "Adoptable", err, fleet.Invalid); !strings.Contains(err.Error(), "private zone eu-1.capz.io would have 16 tags, and Azure takes 15") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAdoptSets: availability sets of Cluster API are adopted whatever the pool is called, and go with the cluster.
+// What cannot be seen by now is not left behind when the cluster is given back.
+func TestAdoptSets(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+		former := strings.Replace(backup, "disks/eu-1-md-0-0_backup", "availabilitySets/eu-1_former-as", 1)
+		for _, id := range []string{former, strings.Replace(former, "former", "other", 1)} {
+			a.Put(id, map[string]any{"location": azuretest.Location})
+		}
+		a.Retag(former, func(tags map[string]string) { tags["sigs.k8s.io_cluster-api-provider-azure_cluster_eu-1"] = "owned" })
+		a.left.All = append(a.left.All, former)
+		if err := a.p.Adopt(a.Context(), a.c, a.machines); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"availabilitysets", "routetables"} {
+			a.Deny(kind, true)
+			wantKind(t, "to give back without seeing "+kind, a.p.Release(a.Context(), a.c, a.machines), fleet.Unauthorized)
+			a.Deny(kind, false)
+		}
+		for _, r := range a.Resources("") {
+			if (r.Kind == "availabilitysets" || r.Kind == "routetables") && strings.Contains(r.ID, "/eu-1") && (r.Tags["fairlead.dev_fleet"] == "") != strings.Contains(r.ID, "other") {
+				t.Errorf("%s has the tags %v", r.ID, r.Tags)
+			}
+		}
+		a.life()
 	})
 }

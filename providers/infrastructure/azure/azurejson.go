@@ -28,6 +28,7 @@ type cloudConfig struct {
 	VNetName             string `json:"vnetName"`
 	VNetGroup            string `json:"vnetResourceGroup"`
 	SubnetName           string `json:"subnetName"`
+	RouteTableName       string `json:"routeTableName,omitempty"`
 	LoadBalancerSKU      string `json:"loadBalancerSku"`
 	MaximumRuleCount     int    `json:"maximumLoadBalancerRuleCount"`
 	UseManagedIdentity   bool   `json:"useManagedIdentityExtension"`
@@ -60,7 +61,9 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 	}
 	for i := range spec.NetworkSpec.Subnets {
 		if s := &spec.NetworkSpec.Subnets[i]; s.Role != api.ControlPlaneSubnet {
-			out.SubnetName, out.SecurityGroupName = v.subnetName(s), v.groupName(s)
+			if out.SubnetName, out.SecurityGroupName = v.subnetName(s), v.groupName(s); s.RouteTable != nil {
+				out.RouteTableName = s.RouteTable.Name
+			}
 			break
 		}
 	}

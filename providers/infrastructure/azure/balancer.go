@@ -179,21 +179,12 @@ func (v *view) internal(d *steps.Decision, n network) {
 		return
 	}
 	d.Endpoint = v.endpointAt(recordName + "." + zone.Name)
-	link, record := strings.ToLower(zone.ID+"/virtualNetworkLinks/"+v.vnetName()+"-link"), zone.ID+"/A/"+recordName
-	switch v.links[link] {
-	case "Succeeded":
-	case "", "Failed":
-		d.Add(steps.Step{What: "make zone " + zone.Name + " known in the VNet", Essential: true, Do: func(ctx context.Context) error {
-			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
-				"virtualNetwork": arm.Ref{ID: n.vnet}, "registrationEnabled": false,
-			}}, arm.Condition{})
-			if err == nil {
-				v.links[link] = made
-			}
-			return err
-		}})
-	default:
-		d.Wait("the link of zone " + zone.Name + " is being created")
+	record := zone.ID + "/A/" + recordName
+	v.link(d, zone, v.vnetName(), n.vnet, "the VNet")
+	for i := range v.spec.NetworkSpec.VNet.Peerings {
+		if p := &v.spec.NetworkSpec.VNet.Peerings[i]; v.given == nil {
+			v.link(d, zone, p.RemoteVnetName, v.remoteID(p), "VNet "+p.RemoteVnetName)
+		}
 	}
 	if !v.records[recordName] {
 		d.Add(steps.Step{What: "create record " + recordName + "." + zone.Name, Essential: true, Do: func(ctx context.Context) error {
@@ -203,6 +194,26 @@ func (v *view) internal(d *steps.Decision, n network) {
 			}
 			return err
 		}})
+	}
+}
+
+// link decides about the link that makes a private zone known in a VNet.
+func (v *view) link(d *steps.Decision, zone *arm.Resource[arm.Zone], name, vnet, what string) {
+	link := strings.ToLower(zone.ID + "/virtualNetworkLinks/" + name + "-link")
+	switch v.links[link] {
+	case "Succeeded":
+	case "", "Failed":
+		d.Add(steps.Step{What: "make zone " + zone.Name + " known in " + what, Essential: true, Do: func(ctx context.Context) error {
+			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
+				"virtualNetwork": arm.Ref{ID: vnet}, "registrationEnabled": false,
+			}}, arm.Condition{})
+			if err == nil {
+				v.links[link] = made
+			}
+			return err
+		}})
+	default:
+		d.Wait("the link of zone " + zone.Name + " is being created")
 	}
 }
 

@@ -20,7 +20,8 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 	return driver.Check(clusters, "subscription", func(c *fleet.Cluster, note driver.Note) error { return p.check(ctx, c, note) }), nil
 }
 
-// check looks up what the machines of c need: the subscription, the VNet, and of each pool the size and its zones.
+// check looks up what the machines of c need: the subscription, the VNet, the rights, the quota, and of each pool the size, its
+// zones and the image.
 func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
@@ -35,6 +36,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 	if n.vnet != "" && len(d.Faults) == 0 {
 		note("network", fmt.Sprintf("VNet %s with %d subnets for machines", v.vnetName(), len(n.subnets)), nil)
 	}
+	v.checkRights(ctx, note)
 	if api.IsManaged(c) {
 		return p.checkManaged(ctx, c, note)
 	}
@@ -46,6 +48,8 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 		}
 		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: c, Pool: pool, FailureDomain: pool.FailureDomain})
 		note("size", spec.VMSize+" in zones "+cmp.Or(strings.Join(zones, ", "), "none"), err)
+		v.checkImage(ctx, pool, spec, note)
 	}
+	v.checkQuota(ctx, note)
 	return nil
 }

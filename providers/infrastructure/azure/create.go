@@ -39,8 +39,12 @@ func userData(u providers.UserData, id fleet.ProviderID) ([]byte, error) {
 	return u.Fit(userDataLimit)
 }
 
-// mostTags is how many tags a resource has at most.
-const mostTags = 50
+// How many tags a resource has at most, and how many a private zone of DNS.
+// Source: Azure documentation, "Use tags to organize your Azure resources", limitations.
+const (
+	mostTags     = 50
+	mostZoneTags = 15
+)
 
 // Create implements driver.Driver: a VM is requested in the first zone that has room for it.
 func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, v *view) error {
@@ -70,7 +74,7 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	if zones[0] == "" && inSet(spec) {
+	if zones[0] == "" && inSet(spec) && v.machinesOf(r.Pool.Name) < mostInSet {
 		set, err := v.availabilitySet(ctx, r)
 		if err != nil {
 			return err
@@ -102,6 +106,9 @@ func (v *view) run(ctx context.Context, spec *api.AzureMachineSpec, r providers.
 		}
 		refused = err
 		v.p.full.Note(v.room(spec.VMSize, z, spec.SpotVMOptions != nil), time.Now())
+	}
+	if zones[0] == "" {
+		return fleet.Errorf(fleet.Exhausted, "", "%w", refused)
 	}
 	return fleet.Errorf(fleet.Exhausted, "", "%w (tried zones %s)", refused, strings.Join(zones, ", "))
 }
@@ -173,6 +180,9 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		}
 		return ok && time.Since(at) <= fullFor
 	})
+	if len(free) == 0 && zones[0] == "" {
+		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it now (wait, or ask for another vmSize)", v.spec.Location)
+	}
 	if len(free) == 0 {
 		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it in zones %s now (wait, or ask for another vmSize, or for more zones)", v.spec.Location, strings.Join(zones, ", "))
 	}
@@ -262,7 +272,10 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 	if s := spec.SecurityProfile; s != nil { // Azure names its fields as CAPZ does
 		p["securityProfile"] = s
 	}
-	if c := spec.AdditionalCapabilities; c != nil {
+	switch c := spec.AdditionalCapabilities; {
+	case hasUltraDisks(spec):
+		p["additionalCapabilities"] = map[string]any{"ultraSSDEnabled": true}
+	case c != nil:
 		p["additionalCapabilities"] = c
 	}
 	if spec.CapacityReservationGroupID != "" {

@@ -91,7 +91,8 @@ func (v *view) decideDeletion() *steps.Decision {
 		}
 	}
 	goes(v, d, v.dns, arm.Zones, len(v.links) > 0)
-	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0)
+	unpeered := v.unpeer(d)
+	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0 || !unpeered)
 	goes(v, d, v.nats, arm.NATs, len(v.vnets) > 0)
 	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
 	goes(v, d, v.tables, arm.RouteTables, len(v.vnets) > 0)

@@ -122,6 +122,9 @@ func (v *view) createGroup(d *steps.Decision) {
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *steps.Decision) network {
 	n := network{vnet: v.given.ID}
+	if len(v.spec.NetworkSpec.VNet.Peerings) > 0 {
+		d.CannotFollow("networkSpec.vnet.peerings", "VNet %s is not of the cluster (leave peerings out, and connect it yourself)", v.given.Name)
+	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
@@ -261,7 +264,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		if api.IsManaged(v.c) { // AKS makes what the subnet needs beside it
 			if vnet != nil {
-				if id := v.subnet(d, vnet, want, "", "", &busy); id != "" {
+				if id := v.subnet(d, vnet, want, "", "", "", &busy); id != "" {
 					n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
 				}
 			}
@@ -275,12 +278,16 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 				nat = g.ID
 			}
 		}
-		if vnet == nil || nsg == nil || !out {
+		table, there := v.routeTable(d, vnet, want)
+		if vnet == nil || nsg == nil || !out || !there {
 			continue
 		}
-		if id := v.subnet(d, vnet, want, nsg.ID, nat, &busy); id != "" {
+		if id := v.subnet(d, vnet, want, nsg.ID, nat, table, &busy); id != "" {
 			n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
 		}
+	}
+	if vnet != nil {
+		v.peer(d, vnet, busy)
 	}
 	return n
 }
@@ -310,6 +317,65 @@ func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NA
 	})
 }
 
+// routesPart begins the parts of a cluster that are route tables.
+const routesPart = "routes-"
+
+// routeTable decides about the route table that Git names for a subnet, and returns its id once it is ready. A subnet that is
+// there does not wait for it.
+func (v *view) routeTable(d *steps.Decision, vnet *arm.Resource[arm.VNet], s *api.Subnet) (id string, ready bool) {
+	if s.RouteTable == nil || v.hasTable(vnet, s) {
+		return "", true
+	}
+	name := s.RouteTable.Name
+	if t := there(v, d, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
+		return map[string]any{"properties": map[string]any{}}
+	}); t != nil {
+		return t.ID, true
+	}
+	return "", v.existing(vnet, s) != nil
+}
+
+// existing returns the subnet of vnet that Git means; nil: it is not there.
+func (v *view) existing(vnet *arm.Resource[arm.VNet], s *api.Subnet) *arm.Resource[arm.Subnet] {
+	if vnet == nil {
+		return nil
+	}
+	i := slices.IndexFunc(vnet.Properties.Subnets, func(is arm.Resource[arm.Subnet]) bool { return strings.EqualFold(is.Name, v.subnetName(s)) })
+	if i < 0 {
+		return nil
+	}
+	return &vnet.Properties.Subnets[i]
+}
+
+// hasTable reports whether a subnet has the route table that Git names for it. It is not looked at then.
+func (v *view) hasTable(vnet *arm.Resource[arm.VNet], s *api.Subnet) bool {
+	is := v.existing(vnet, s)
+	return is != nil && refers(is.Properties.Table, v.place.resource(arm.RouteTables, s.RouteTable.Name))
+}
+
+// lookAtTables finds the route tables that Git names and subnets do not have: others are not read.
+func (v *view) lookAtTables(ctx context.Context) error {
+	if v.given != nil || v.group == nil || api.IsManaged(v.c) {
+		return nil
+	}
+	vnet := partOf(v.vnets, vnetPart, v.vnetName())
+	for i := range v.spec.NetworkSpec.Subnets {
+		s := &v.spec.NetworkSpec.Subnets[i]
+		if s.RouteTable == nil || v.hasTable(vnet, s) {
+			continue
+		}
+		var is arm.Resource[arm.State]
+		switch err := v.place.Get(ctx, v.place.resource(arm.RouteTables, s.RouteTable.Name), &is); {
+		case arm.IsMissing(err), arm.IsUnused(err): // to make it fails then
+		case err != nil:
+			return err
+		case v.c.Owns(tagsFrom(is.Tags)) && !slices.ContainsFunc(v.tables, func(r arm.Resource[arm.State]) bool { return arm.Same(r.ID, is.ID) }):
+			v.tables = append(v.tables, is)
+		}
+	}
+	return nil
+}
+
 func withZones(body map[string]any, zones []string) map[string]any {
 	if len(zones) > 0 {
 		body["zones"] = zones
@@ -318,7 +384,7 @@ func withZones(body map[string]any, zones []string) map[string]any {
 }
 
 // subnet decides about a subnet of the VNet, and returns its id once it is ready. Azure changes one at a time.
-func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat string, busy *bool) string {
+func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat, table string, busy *bool) string {
 	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
 	properties := func(p map[string]any) {
 		if nsg != "" {
@@ -327,9 +393,12 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		if nat != "" { // one that it does not need is of people
 			p["natGateway"] = arm.Ref{ID: nat}
 		}
+		if table != "" {
+			p["routeTable"] = arm.Ref{ID: table}
+		}
 	}
-	i := slices.IndexFunc(vnet.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
-	if i < 0 {
+	s := v.existing(vnet, want)
+	if s == nil {
 		d.Add(steps.Step{What: "create subnet " + name + " " + cidr, Essential: true, Blocked: *busy, Do: func(ctx context.Context) error {
 			p := map[string]any{"addressPrefix": cidr}
 			properties(p)
@@ -351,7 +420,6 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		*busy = true
 		return ""
 	}
-	s := &vnet.Properties.Subnets[i]
 	if has := append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
 		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Trim(strings.Join(has, ", "), ", "), cidr)
 	}
@@ -359,11 +427,16 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
 		return ""
 	}
-	if failed || nsg != "" && !refers(s.Properties.NSG, nsg) || nat != "" && !refers(s.Properties.NAT, nat) {
-		d.Add(steps.Step{What: "give subnet " + name + " its network security group and its NAT gateway", Essential: failed && !v.started(), Blocked: *busy, Do: func(ctx context.Context) error {
+	lacks := func(is *arm.Ref, id string) bool { return id != "" && !refers(is, id) }
+	if failed || lacks(s.Properties.NSG, nsg) || lacks(s.Properties.NAT, nat) || lacks(s.Properties.Table, table) {
+		what := "its network security group and its NAT gateway"
+		if table != "" {
+			what = "its network security group, its NAT gateway and its route table"
+		}
+		d.Add(steps.Step{What: "give subnet " + name + " " + what, Essential: failed && !v.started(), Blocked: *busy, Do: func(ctx context.Context) error {
 			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
 			if err == nil {
-				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, "Updating"
+				s.Properties.NSG, s.Properties.NAT, s.Properties.Table, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, &arm.Ref{ID: table}, "Updating"
 			}
 			return err
 		}})

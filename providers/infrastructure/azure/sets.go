@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"slices"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -11,26 +12,59 @@ import (
 
 // An availability set spreads the VMs of a pool over the racks of a location without zones.
 
-// setName is the name of the availability set of a pool.
+// longestSetName is how long the name of an availability set may be.
+// Source: Azure documentation, "Naming rules and restrictions for Azure resources", Microsoft.Compute.
+const longestSetName = 80
+
+// setName is the name of the availability set of a pool: that which Cluster API's provider gives it, if Azure takes that.
 // Source: CAPZ, azure/defaults.go.
 func (v *view) setName(pool fleet.Pool) string {
 	group := string(pool.Name)
 	if pool.Role == fleet.RoleControlPlane {
 		group = "control-plane"
 	}
-	return v.named("_" + group + "-as")
+	name := v.named("_" + group + "-as")
+	if len(name) > longestSetName {
+		end := "_" + digest(v.owner, string(pool.Name)) + "-as"
+		name = name[:longestSetName-len(end)] + end
+	}
+	return name
+}
+
+// mostInSet is how many VMs an availability set has at most. Further ones are in none.
+// Source: Azure documentation, "Azure subscription and service limits, quotas, and constraints".
+const mostInSet = 200
+
+// machinesOf returns how many machines a pool has.
+func (v *view) machinesOf(pool fleet.PoolName) (n int) {
+	for _, m := range v.vms {
+		if m.machine.Pool == pool {
+			n++
+		}
+	}
+	return n
 }
 
 // setPart begins the parts of a cluster that are availability sets.
 const setPart = "as-"
 
-// updateDomains is in how many steps Azure maintains the hosts of an availability set.
+// updateDomains is in how many steps Azure maintains the hosts of an availability set. One with one fault domain has one.
 const updateDomains = 5
 
 // inSet reports whether the VM of a machine that has no zone is in an availability set. Azure takes none of the others there.
-// Source: Azure documentation, "Availability sets overview", and that of spot VMs and of capacity reservations.
+// Source: Azure documentation, "Availability sets overview", and that of spot VMs, of capacity reservations and of Ultra Disks.
 func inSet(spec *api.AzureMachineSpec) bool {
-	return spec.SpotVMOptions == nil && spec.CapacityReservationGroupID == ""
+	return spec.SpotVMOptions == nil && spec.CapacityReservationGroupID == "" && !hasUltraDisks(spec)
+}
+
+// hasUltraDisks reports whether a VM has Ultra Disks, or may get some.
+func hasUltraDisks(spec *api.AzureMachineSpec) bool {
+	if c := spec.AdditionalCapabilities; c != nil && c.UltraSSDEnabled != nil {
+		return *c.UltraSSDEnabled
+	}
+	return slices.ContainsFunc(spec.DataDisks, func(d api.DataDisk) bool {
+		return d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS"
+	})
 }
 
 // availabilitySet returns the id of the availability set of the machine of r, which it makes if it is not there.
@@ -51,9 +85,13 @@ func (v *view) availabilitySet(ctx context.Context, r providers.MachineRequest) 
 	if err != nil {
 		return "", err
 	}
+	updates := updateDomains
+	if faults == 1 {
+		updates = 1
+	}
 	body := map[string]any{
 		"location": v.spec.Location, "tags": v.shared(part, nil), "sku": map[string]any{"name": "Aligned"},
-		"properties": map[string]any{"platformFaultDomainCount": faults, "platformUpdateDomainCount": updateDomains},
+		"properties": map[string]any{"platformFaultDomainCount": faults, "platformUpdateDomainCount": updates},
 	}
 	err = v.place.Put(ctx, id, body, arm.Absent())
 	if arm.IsTaken(err) { // another one made it meanwhile, perhaps for another machine of the pool

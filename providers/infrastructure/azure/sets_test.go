@@ -1,6 +1,8 @@
 package azure_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -130,5 +132,91 @@ func TestRoleWithoutSets(t *testing.T) {
 		w.Deny("availabilitysets", true)
 		w.ready(&w.c)
 		w.fail(&w.c, "m-0", fleet.Unauthorized, "availabilitysets")
+	})
+}
+
+// with returns c with the pool of workers from a template of its own.
+func with(t *testing.T, c fleet.Cluster, spec string) fleet.Cluster {
+	t.Helper()
+	c.Workers = slices.Clone(c.Workers)
+	c.Workers[0].Infrastructure = object(t, "AzureMachineTemplate", "other", spec)
+	return c
+}
+
+// TestLimitsOfSets: a location may have one fault domain, a name may be longer than Azure takes, and Ultra Disks are in no set.
+func TestLimitsOfSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, azuretest.New(azuretest.Options{Zones: []string{}, Faults: 1}))
+		w.create(&w.c, "m-0")
+		if p := w.Resources("availabilitysets")[0].Body["properties"].(map[string]any); says(p["platformFaultDomainCount"], p["platformUpdateDomainCount"]) != "1 1" {
+			t.Errorf("the set has %v", p)
+		}
+	})
+	inRacks(t, func(w *world) {
+		w.ready(&w.c)
+		var names []string
+		for i, pool := range []fleet.PoolName{"a", "b"} {
+			long := w.c
+			long.Workers = slices.Clone(w.c.Workers)
+			long.Workers[0].Name = fleet.PoolName(strings.Repeat("x", 90)) + pool
+			names = append(names, w.setOf(w.create(&long, fleet.MachineName("m-"+string(rune('0'+i))))))
+		}
+		if names[0] == names[1] || len(names[0]) != 80 || !strings.HasPrefix(names[0], "eu-1_xxx") || !strings.HasSuffix(names[0], "-as") {
+			t.Errorf("the sets are %q", names)
+		}
+		for i, spec := range []string{"additionalCapabilities: {ultraSSDEnabled: true}", "additionalCapabilities: {}, dataDisks: [{nameSuffix: a, diskSizeGB: 4, lun: 1, managedDisk: {storageAccountType: UltraSSD_LRS}}]"} {
+			c := with(t, w.c, "{vmSize: Standard_D4s_v5, "+spec+"}")
+			if got := w.setOf(w.create(&c, fleet.MachineName("u-"+string(rune('0'+i))))); got != "" {
+				t.Errorf("a VM with Ultra Disks is in %s", got)
+			}
+		}
+		w.Fill("Standard_D4s_v5", "", "AllocationFailed", false)
+		for _, want := range []string{"Quota is something else. (ask for another vmSize, or for more zones)", "westeurope has no capacity for it now (wait"} {
+			err := w.p.CreateMachine(w.Context(), "op", request(&w.c, "m-9"))
+			if wantKind(t, "no room", err, fleet.Exhausted); !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "zones )") || strings.Contains(err.Error(), "zones  now") {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+	})
+}
+
+// TestFullSet: an availability set takes 200 VMs. Further machines of the pool are in none.
+func TestFullSet(t *testing.T) {
+	inRacks(t, func(w *world) {
+		w.create(&w.c, "m-0")
+		r, _ := w.Resource(groupID("rg-1") + "/providers/Microsoft.Compute/virtualMachines/m-0")
+		for i := range 199 {
+			if i == 198 {
+				if got := w.setOf(w.create(&w.c, "m-a")); got == "" {
+					t.Error("the last VM that the set takes is in none")
+				}
+			}
+			name := fmt.Sprint("x-", i)
+			id := w.AddVM("rg-1", name)
+			w.Retag(id, func(tags map[string]string) {
+				maps.Copy(tags, r.Tags)
+				tags["fairlead.dev_machine"] = name
+			})
+		}
+		time.Sleep(settle)
+		if got := w.setOf(w.create(&w.c, "m-b")); got != "" {
+			t.Errorf("the 202nd machine is in %s", got)
+		}
+	})
+}
+
+// TestZonesLater: machines in availability sets stay as they are if their location gets zones. New ones are in zones.
+func TestZonesLater(t *testing.T) {
+	inRacks(t, func(w *world) {
+		was := w.create(&w.c, "cp-0")
+		w.SetZones("1", "2")
+		w.p = w.provider()
+		got := w.observe(&w.c)
+		if m := machineOf(got, "cp-0"); m.Damaged != "" || m.Template != was.Template || m.State != fleet.MachineRunning || !got.Ready || len(got.Drift)+len(got.Upkeep) > 0 {
+			t.Errorf("machine %+v, drift %q, upkeep %q", m, got.Drift, got.Upkeep)
+		}
+		if m := w.create(&w.c, "cp-1"); m.FailureDomain == "" || w.setOf(m) != "" {
+			t.Errorf("a new machine is in zone %q and set %q", m.FailureDomain, w.setOf(m))
+		}
 	})
 }

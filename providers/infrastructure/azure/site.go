@@ -52,7 +52,9 @@ func (l *skuList) lacks(name string) bool {
 // A size is what a location has of it.
 type size struct {
 	zones   []string // without those in which the subscription may not use it
-	blocked bool     // in the whole location
+	family  string   // of sizes that share a quota
+	cores   int
+	blocked bool // in the whole location
 }
 
 // How long the sizes of a location are kept, and how long one that it lacks.
@@ -250,8 +252,8 @@ func (s *site) sizeOf(ctx context.Context, location, name string) (size, bool, e
 	return out, ok, nil
 }
 
-// fewestFaultDomains is in how many fault domains every location has availability sets.
-const fewestFaultDomains = 2
+// usualFaultDomains is in how many fault domains an availability set is if the location does not tell.
+const usualFaultDomains = 2
 
 // faultDomains returns how many fault domains an availability set has in a location.
 func (s *site) faultDomains(ctx context.Context, location string) (int, error) {
@@ -259,7 +261,17 @@ func (s *site) faultDomains(ctx context.Context, location string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(known.faults, fewestFaultDomains), nil
+	return cmp.Or(known.faults, usualFaultDomains), nil
+}
+
+// known returns the sizes of a location that were read, by name in lower case.
+func (s *site) known(location string) map[string]size {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sizes[location] == nil {
+		return nil
+	}
+	return s.sizes[location].sizes
 }
 
 // skus returns what a location has, read again if it lacks the size called name; empty: no size is needed.
@@ -292,7 +304,12 @@ func (s *site) skus(ctx context.Context, location, name string) (*skuList, error
 
 // sizeFrom returns the zones of a size, without those that are restricted.
 func sizeFrom(k arm.SKU) size {
-	var out size
+	out := size{family: k.Family}
+	for _, c := range k.Capabilities {
+		if n, err := strconv.Atoi(c.Value); err == nil && c.Name == "vCPUs" {
+			out.cores = n
+		}
+	}
 	for _, l := range k.Locations {
 		out.zones = append(out.zones, l.Zones...)
 	}

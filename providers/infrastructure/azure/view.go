@@ -39,7 +39,11 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
-	tables, sets []arm.Resource[arm.State] // route tables that were adopted, and availability sets; of a cluster that goes
+	tables, sets []arm.Resource[arm.State] // route tables and availability sets, of a cluster that goes; else tables that subnets lack
+
+	halves map[string]*arm.Resource[arm.Peering] // other halves of peerings, by the id of their VNet in lower case
+
+	unread error // why one was not found
 
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
@@ -87,8 +91,14 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err := v.lookAtNames(ctx); err != nil {
 		return nil, err
 	}
+	if err := v.lookAtTables(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtPeerings(ctx); err != nil {
+		return nil, err
+	}
 	if c.Delete && !api.IsManaged(c) {
-		if err := v.lookAtRest(ctx); err != nil {
+		if err := v.lookAtRest(ctx, false); err != nil {
 			return nil, err
 		}
 	}
@@ -116,6 +126,7 @@ func (v *view) sort() {
 	v.vnets, v.nsgs, v.ips, v.nats = values(l.vnets.SharedBy(o)), values(l.nsgs.SharedBy(o)), values(l.ips.SharedBy(o)), values(l.nats.SharedBy(o))
 	for i := range v.vnets { // what steps enter is not seen by others
 		v.vnets[i].Properties.Subnets = slices.Clone(v.vnets[i].Properties.Subnets)
+		v.vnets[i].Properties.Peerings = slices.Clone(v.vnets[i].Properties.Peerings)
 	}
 	for i := range v.nsgs {
 		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)
@@ -188,18 +199,19 @@ func (v *view) lookAtNames(ctx context.Context) error {
 	return nil
 }
 
-// lookAtRest finds what nothing else needs than a deletion.
-func (v *view) lookAtRest(ctx context.Context) (err error) {
-	if v.tables, err = ownOf(ctx, v, arm.RouteTables); err == nil {
-		v.sets, err = ownOf(ctx, v, arm.Sets)
+// lookAtRest finds what nothing else needs than a deletion. With all it is an error if something may be unseen.
+func (v *view) lookAtRest(ctx context.Context, all bool) (err error) {
+	if v.tables, err = ownOf(ctx, v, arm.RouteTables, all); err == nil {
+		v.sets, err = ownOf(ctx, v, arm.Sets, all)
 	}
 	return err
 }
 
-// ownOf lists what is of the cluster of a kind that not every cluster has, so that its role may not list it.
-func ownOf(ctx context.Context, v *view, kind string) ([]arm.Resource[arm.State], error) {
+// ownOf lists what is of the cluster of a kind that not every cluster has, so that its role may not list it: that is an error
+// only if it is needed.
+func ownOf(ctx context.Context, v *view, kind string, needed bool) ([]arm.Resource[arm.State], error) {
 	all, err := arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind))
-	if err != nil && !arm.IsMissing(err) && !arm.IsUnused(err) {
+	if err != nil && !arm.IsMissing(err) && (needed || !arm.IsUnused(err)) {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(r arm.Resource[arm.State]) bool { return !v.c.Owns(tagsFrom(r.Tags)) }), nil

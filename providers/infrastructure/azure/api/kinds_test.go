@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -68,6 +69,7 @@ func TestClusters(t *testing.T) {
 		"no ports":                          {cluster + "networkSpec: {subnets: [{role: cluster, securityGroup: {securityRules: [{name: a, protocol: Tcp, priority: 200, destinationPorts: http}]}}]}", "securityRules[0].destinationPorts"},
 		"a tag of Fairlead":                 {cluster + "additionalTags: {Fairlead.dev_fleet: a}", "spec.additionalTags[Fairlead.dev_fleet]"},
 		"a tag that Azure refuses":          {cluster + "additionalTags: {a/b: c}", "spec.additionalTags[a/b]"},
+		"a route table without a name":      {cluster + "networkSpec: {subnets: [{role: cluster, routeTable: {name: '?'}}]}", "subnets[0].routeTable.name"},
 		"a tag twice":                       {cluster + "additionalTags: {a: c, A: d}", "spec.additionalTags[a]"},
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureCluster"), "v1beta1", tc.spec, nil)
@@ -100,6 +102,7 @@ func TestMachines(t *testing.T) {
 		"an image of the community": {machine + "image: {computeGallery: {gallery: a, name: b, version: c}}", ""},
 		"half of a name":            {machine + "image: {computeGallery: {gallery: a, name: b}}", "image.computeGallery.version"},
 		"an ephemeral disk":         {machine + "osDisk: {cachingType: ReadOnly, diffDiskSettings: {option: Local}, diskSizeGB: 50}", ""},
+		"several addresses":         {machine + "networkInterfaces: [{privateIPConfigs: 2}]", "networkInterfaces[0].privateIPConfigs"},
 		"two places for a subnet":   {machine + "subnetName: a\nnetworkInterfaces: [{subnetName: b}]", "spec.template.spec.subnetName"},
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachineTemplate"), "v1beta1", tc.spec, nil)
@@ -161,5 +164,44 @@ func TestIdentities(t *testing.T) {
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureClusterIdentity"), "v1beta1", spec, nil)
 		kindstest.Check(t, kindstest.Text(errs), wrong, spec)
+	}
+}
+
+// TestEmptyInterface: an interface that people wrote counts in the hash of machines, as ever.
+func TestEmptyInterface(t *testing.T) {
+	normal, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachineTemplate"), "v1beta1", machine+"networkInterfaces: [{}]", nil)
+	if got := kindstest.YAML(t, normal); len(errs) > 0 || !strings.Contains(got, "networkInterfaces:\n- {}") {
+		t.Errorf("%v\n%s", errs, got)
+	}
+}
+
+// TestWrittenByWebhooks: what webhooks and controllers of Cluster API write into objects says nothing that the same without it
+// does not say: they can be adopted.
+func TestWrittenByWebhooks(t *testing.T) {
+	for kind, specs := range map[string][2]string{
+		"AzureCluster": {
+			cluster + "networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: a, ip: {name: b}}, routeTable: {name: c}}]}",
+			cluster + "bastionSpec: {}\ncontrolPlaneEnabled: true\nnetworkSpec: {subnets: [{role: control-plane, id: /a, natGateway: {name: '', ip: {name: ''}}, routeTable: {name: ''}}, {role: node, natGateway: {id: /b, name: a, ip: {name: b}}, routeTable: {id: /c, name: c}}]}",
+		},
+		"AzureClusterTemplate": {
+			"location: westeurope\nnetworkSpec: {subnets: [{role: control-plane}, {role: node}]}",
+			"location: westeurope\nnetworkSpec: {subnets: [{role: control-plane, natGateway: {name: ''}}, {role: node, natGateway: {name: ''}}]}",
+		},
+		"AzureMachineTemplate": {machine, machine + "networkInterfaces: [{privateIPConfigs: 1}]"},
+		"AzureMachine":         {machine + "networkInterfaces: [{subnetName: a}, {}]", machine + "networkInterfaces: [{subnetName: a, privateIPConfigs: 1}, {privateIPConfigs: 1}]"},
+		"AzureMachinePool":     {"template: {vmSize: a}", "template: {vmSize: a, networkInterfaces: [{privateIPConfigs: 1}]}"},
+	} {
+		var got [2]string
+		for i, spec := range specs {
+			normal, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), kind), "v1beta1", spec, nil)
+			if len(errs) > 0 {
+				t.Errorf("%s: %v", kind, errs)
+				continue
+			}
+			got[i] = kindstest.YAML(t, normal)
+		}
+		if strings.Contains(got[1], "privateIPConfigs") || got[0] != got[1] {
+			t.Errorf("%s: without what is written\n%s\nwith it\n%s", kind, got[0], got[1])
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (v *validator) pool(at *field.Path, s *AzureMachinePoolSpec) {
 	s.Location = strings.ToLower(strings.ReplaceAll(s.Location, " ", ""))
 	m := s.machine()
 	v.machineOf(at.Child("template"), at, m)
-	s.Identity, s.Template.OSDisk, s.Template.DisableVMBootstrapExtension, s.OrchestrationMode = m.Identity, m.OSDisk, nil, ""
+	s.Identity, s.Template.OSDisk, s.Template.NetworkInterfaces, s.Template.DisableVMBootstrapExtension, s.OrchestrationMode = m.Identity, m.OSDisk, m.NetworkInterfaces, nil, ""
 	below := at.Child("strategy", "rollingUpdate")
 	s.Strategy.Type = cmp.Or(s.Strategy.Type, string(clusterv1.RollingUpdateMachineDeploymentStrategyType))
 	objects.Enum(v, at.Child("strategy", "type"), s.Strategy.Type, string(clusterv1.RollingUpdateMachineDeploymentStrategyType))

@@ -5,11 +5,11 @@ const (
 	writtenBack = "written by the controller of Cluster API, not a setting"
 	noLabels    = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
 	noOutbound  = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
-	noRoutes    = "route tables are not made yet: leave it out; to use one, give a VNet whose subnets have it"
 	noEndpoints = "private endpoints are not made yet: make them outside of the cluster, and leave the field out"
 	noIPTags    = "tags of public addresses are not set yet: leave them out"
 	noEdge      = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	ofReference = "an identity is named by kind, name and namespace: leave the field out"
+	oneAddress  = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
 	noRoles     = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
 )
 
@@ -17,7 +17,7 @@ const (
 func refusedOfCluster(at string) map[string]string {
 	net := at + "networkSpec."
 	return map[string]string{
-		at + "bastionSpec":                  "bastions are not made yet: make one outside of the cluster, in a given VNet, and leave the field out",
+		at + "bastionSpec.azureBastion":     "bastions are not made yet: make one outside of the cluster, in a given VNet, and leave the field out",
 		at + "cloudProviderConfigOverrides": "configure the cloud controller manager by its own manifests: leave the field out",
 		at + "extendedLocation":             noEdge,
 
@@ -26,8 +26,6 @@ func refusedOfCluster(at string) map[string]string {
 		net + "nodeOutboundLB":                          noOutbound,
 		net + "controlPlaneOutboundLB":                  noOutbound,
 		net + "privateDNSZoneResourceGroup":             "the private zone is made in the resource group of the cluster: leave the field out",
-		net + "vnet.peerings":                           "peerings are not made yet: make them outside of the cluster, in a given VNet, and leave the field out",
-		net + "subnets.routeTable":                      noRoutes,
 		net + "subnets.privateEndpoints":                noEndpoints,
 		net + "subnets.natGateway.ip.dnsName":           "nothing looks up the name of an outbound address: leave the field out",
 		net + "subnets.natGateway.ip.ipTags":            noIPTags,
@@ -61,6 +59,7 @@ func unusedOfCluster(at string) map[string]string {
 		net + "subnets.id":               writtenBack,
 		net + "subnets.securityGroup.id": writtenBack,
 		net + "subnets.natGateway.id":    writtenBack,
+		net + "subnets.routeTable.id":    writtenBack,
 		net + "apiServerLB.id":           writtenBack,
 	}
 }
@@ -69,23 +68,23 @@ func unusedOfCluster(at string) map[string]string {
 func refusedOfMachine(at string) map[string]string {
 	const vmss = "a machine is a VM of its own: leave the field out"
 	return map[string]string{
-		at + "providerID":                         "Azure gives each VM its id: leave the field out",
-		at + "roleAssignmentName":                 noRoles,
-		at + "systemAssignedIdentityRole":         noRoles,
-		at + "virtualMachineScaleSetID":           vmss,
-		at + "vmExtensions":                       "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
-		at + "networkInterfaces.privateIPConfigs": "an interface has one address: leave the field out, and use a network plugin with addresses of its own",
-		at + "allocatePublicIP":                   "machines have no public addresses: leave the field out, and reach them through the VNet",
-		at + "dnsServers":                         "set the DNS servers of the VNet: leave the field out",
+		at + "providerID":                 "Azure gives each VM its id: leave the field out",
+		at + "roleAssignmentName":         noRoles,
+		at + "systemAssignedIdentityRole": noRoles,
+		at + "virtualMachineScaleSetID":   vmss,
+		at + "vmExtensions":               "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
+		at + "allocatePublicIP":           "machines have no public addresses: leave the field out, and reach them through the VNet",
+		at + "dnsServers":                 "set the DNS servers of the VNet: leave the field out",
 	}
 }
 
 // limitedOfMachine are those that are honoured in part.
 func limitedOfMachine(at string) map[string]string {
 	return map[string]string{
-		at + "identity":                     "None and UserAssigned: " + noRoles,
-		at + "osDisk.osType":                "Linux: machines with Windows are not supported yet",
-		at + "spotVMOptions.evictionPolicy": "Delete, which is the default here: a machine that was deallocated does not come back by itself",
+		at + "identity": "None and UserAssigned: " + noRoles,
+		at + "networkInterfaces.privateIPConfigs": "1: an interface has one address",
+		at + "osDisk.osType":                      "Linux: machines with Windows are not supported yet",
+		at + "spotVMOptions.evictionPolicy":       "Delete, which is the default here: a machine that was deallocated does not come back by itself",
 	}
 }
 
@@ -107,7 +106,7 @@ func refusedOfPool(at string) map[string]string {
 		at + "template.terminateNotificationTimeout": "Fairlead drains a machine before it deletes it: leave the field out",
 	}
 	for path, why := range refusedOfMachine(at + "template.") {
-		if path == at+"template.vmExtensions" || path == at+"template.networkInterfaces.privateIPConfigs" {
+		if path == at+"template.vmExtensions" {
 			out[path] = why
 		}
 	}
@@ -119,10 +118,11 @@ func limitedOfPool(at string) map[string]string {
 	of := limitedOfMachine(at)
 	below := limitedOfMachine(at + "template.")
 	return map[string]string{
-		at + "identity":                              of[at+"identity"],
-		at + "location":                              "that of the cluster",
-		at + "template.osDisk.osType":                below[at+"template.osDisk.osType"],
-		at + "template.spotVMOptions.evictionPolicy": below[at+"template.spotVMOptions.evictionPolicy"],
+		at + "identity": of[at+"identity"],
+		at + "location": "that of the cluster",
+		at + "template.networkInterfaces.privateIPConfigs": below[at+"template.networkInterfaces.privateIPConfigs"],
+		at + "template.osDisk.osType":                      below[at+"template.osDisk.osType"],
+		at + "template.spotVMOptions.evictionPolicy":       below[at+"template.spotVMOptions.evictionPolicy"],
 	}
 }
 

@@ -64,7 +64,7 @@ func (v *validator) cluster(at *field.Path, s *AzureClusterSpec) {
 func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	v.site(at, s, "resourceGroup")
 	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
-	s.ControlPlaneEnabled = nil
+	s.ControlPlaneEnabled, s.BastionSpec = nil, nil // which is empty, as controllers write it
 	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
 		if !zones[zone] {
 			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
@@ -115,6 +115,7 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 		v.Invalid(at.Child("vnet", "resourceGroup"), n.VNet.ResourceGroup, "must be the name of a resource group")
 	}
 	v.tags(at.Child("vnet", "tags"), n.VNet.Tags)
+	v.peerings(at.Child("vnet", "peerings"), n.VNet.Peerings)
 	if len(n.VNet.CIDRBlocks) == 0 {
 		n.VNet.CIDRBlocks = []string{defaultVNetCIDR}
 	}
@@ -140,6 +141,24 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 	if n.PrivateDNSZoneName != "" {
 		v.Address(at.Child("privateDNSZoneName"), n.PrivateDNSZoneName, "")
 	}
+}
+
+// peerings checks the peerings. Those with settings that say nothing have none: controllers write them so.
+func (v *validator) peerings(at *field.Path, list []Peering) {
+	for i := range list {
+		p, below := &list[i], at.Index(i)
+		v.Required(below.Child("remoteVnetName"), p.RemoteVnetName, "the VNet that the one of the cluster is connected with")
+		v.named(below.Child("remoteVnetName"), p.RemoteVnetName)
+		if p.ResourceGroup != "" && !groupName.MatchString(p.ResourceGroup) {
+			v.Invalid(below.Child("resourceGroup"), p.ResourceGroup, "must be the name of a resource group")
+		}
+		for _, s := range []**PeeringProperties{&p.ForwardPeeringProperties, &p.ReversePeeringProperties} {
+			if *s != nil && **s == (PeeringProperties{}) {
+				*s = nil
+			}
+		}
+	}
+	objects.Unique(v, at, list, "remoteVnetName", func(p Peering) string { return strings.ToLower(p.RemoteVnetName) })
 }
 
 // cidrs checks ranges, of which there is one of IPv4, and returns it.
@@ -207,6 +226,15 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 }
 
 func (v *validator) subnet(at *field.Path, s *Subnet) {
+	if t := s.RouteTable; t != nil {
+		v.named(at.Child("routeTable", "name"), t.Name)
+		if t.ID = ""; t.Name == "" { // as controllers write none
+			s.RouteTable = nil
+		}
+	}
+	if g := s.NATGateway; g != nil && g.Name == "" && (g.IP == nil || g.IP.Name == "") && len(g.Zones) == 0 { // the same
+		s.NATGateway = nil
+	}
 	if g := s.NATGateway; g != nil {
 		g.ID = ""
 		v.named(at.Child("natGateway", "name"), g.Name)

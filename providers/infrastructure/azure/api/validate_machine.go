@@ -53,9 +53,7 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 		v.Forbidden(at.Child("capacityReservationGroupID"), s.CapacityReservationGroupID != "", "a spot VM uses no reserved capacity: leave it out")
 	}
 	v.named(at.Child("subnetName"), s.SubnetName)
-	for i, n := range s.NetworkInterfaces {
-		v.named(at.Child("networkInterfaces").Index(i).Child("subnetName"), n.SubnetName)
-	}
+	v.interfaces(at.Child("networkInterfaces"), s)
 	v.Forbidden(at.Child("subnetName"), s.SubnetName != "" && len(s.NetworkInterfaces) > 0, "name the subnet in networkInterfaces")
 	v.Forbidden(at.Child("acceleratedNetworking"), s.AcceleratedNetworking != nil && len(s.NetworkInterfaces) > 0, "write it into networkInterfaces")
 	if p := s.SecurityProfile; p != nil && p.SecurityType != "" {
@@ -68,6 +66,22 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 		if d.Boot.StorageAccountType == "UserManaged" && (d.Boot.UserManaged == nil || d.Boot.UserManaged.StorageAccountURI == "") {
 			v.Add(field.Required(below.Child("userManaged", "storageAccountURI"), "the URI of the storage account"))
 		}
+	}
+}
+
+// interfaces checks the interfaces. One with one address, and nothing else, is what a machine has without any.
+func (v *validator) interfaces(at *field.Path, s *AzureMachineSpec) {
+	written := false // by the webhook of CAPZ
+	for i := range s.NetworkInterfaces {
+		n := &s.NetworkInterfaces[i]
+		v.named(at.Index(i).Child("subnetName"), n.SubnetName)
+		if c := n.PrivateIPConfigs; c != nil && *c != 1 && *c != 0 {
+			v.Invalid(at.Index(i).Child("privateIPConfigs"), *c, oneAddress)
+		}
+		written, n.PrivateIPConfigs = written || n.PrivateIPConfigs != nil, nil
+	}
+	if written && len(s.NetworkInterfaces) == 1 && s.NetworkInterfaces[0] == (NetworkInterface{}) {
+		s.NetworkInterfaces = nil
 	}
 }
 

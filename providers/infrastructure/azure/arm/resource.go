@@ -43,7 +43,16 @@ type VNet struct {
 	AddressSpace struct {
 		Prefixes []string `json:"addressPrefixes"`
 	} `json:"addressSpace"`
-	Subnets []Resource[Subnet] `json:"subnets"`
+	Subnets  []Resource[Subnet]  `json:"subnets"`
+	Peerings []Resource[Peering] `json:"virtualNetworkPeerings"`
+}
+
+// A Peering is the half in one VNet of what connects two.
+type Peering struct {
+	State  string `json:"peeringState"`
+	Remote Ref    `json:"remoteVirtualNetwork"`
+
+	Provisioning string `json:"provisioningState,omitempty"`
 }
 
 // Subnet is one of a VNet.
@@ -53,6 +62,7 @@ type Subnet struct {
 	Prefixes []string `json:"addressPrefixes"`
 	NSG      *Ref     `json:"networkSecurityGroup"`
 	NAT      *Ref     `json:"natGateway"`
+	Table    *Ref     `json:"routeTable"`
 }
 
 // NSG is a network security group.
@@ -253,6 +263,7 @@ type Kubeconfigs struct {
 // A SKU is what Azure says of a size in a location.
 type SKU struct {
 	Type      string `json:"resourceType"`
+	Family    string `json:"family"`
 	Name      string `json:"name"`
 	Locations []struct {
 		Zones []string `json:"zones"`
@@ -269,11 +280,28 @@ type SKU struct {
 	} `json:"restrictions"`
 }
 
+// A Permission is what a role allows.
+type Permission struct {
+	Actions    []string `json:"actions"`
+	NotActions []string `json:"notActions"`
+}
+
+// A Usage is how much of a quota is used.
+type Usage struct {
+	Name struct {
+		Value string `json:"value"`
+	} `json:"name"`
+	Current int `json:"currentValue"`
+	Limit   int `json:"limit"`
+}
+
 // The versions of the API, by namespace and the last type.
 const (
 	groupVersion    = "2024-03-01"
 	computeVersion  = "2024-07-01"
 	diskVersion     = "2024-03-02"
+	galleryVersion  = "2024-03-03"
+	rightsVersion   = "2022-04-01"
 	skuVersion      = "2021-07-01"
 	networkVersion  = "2024-05-01"
 	dnsVersion      = "2024-06-01"
@@ -287,6 +315,10 @@ func versionOf(id string) string {
 	switch {
 	case strings.HasSuffix(lower, "/microsoft.resources/tags/default"):
 		return groupVersion
+	case strings.Contains(lower, "/microsoft.authorization/"):
+		return rightsVersion
+	case strings.Contains(lower, "/microsoft.compute/galleries/"), strings.Contains(lower, "/communitygalleries/"):
+		return galleryVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
 		return diskVersion
 	case strings.Contains(lower, "/microsoft.compute/skus"):

@@ -1,18 +1,22 @@
 package azuretest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 )
 
 // A CAPZ is a cluster that Cluster API's provider made, called as Options say and as that names things.
-// Source: CAPZ, api/v1beta1/azurecluster_default.go, azure/scope/machine.go.
+// Source: CAPZ, internal/api/v1beta1/azurecluster_default.go, azure/scope/machine.go, azure/services/virtualmachines/spec.go.
 type CAPZ struct {
 	Name, Group      string
 	Servers, Workers int
-	Internal         bool   // the load balancer
-	VNet             string // id of people's, with the subnets that CAPZ would make; empty: it made one
+	Names            []string // of the machines, servers first; empty: it chose them
+	Host             string   // of the API server; empty: its name in DNS
+	Internal         bool     // the load balancer
+	Peer             string   // id of a VNet of people, with which that of the cluster is connected
+	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
 	Sets             bool // machines are in availability sets, and not in zones
 }
@@ -71,13 +75,20 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 				}
 				p["natGateway"] = ref(nat)
 			}
-			if role == "node" {
-				p["routeTable"] = ref(put(network("routeTables", o.Name+"-node-routetable"), "common", object{"properties": object{}}))
+			table := network("routeTables", o.Name+"-node-routetable") // both share it
+			if _, there := c.Resource(table); !there {
+				put(table, "common", object{"properties": object{}})
 			}
+			p["routeTable"] = ref(table)
 		}
 		id := vnet + "/subnets/" + o.Name + "-" + role + "-subnet"
 		c.Put(id, object{"properties": p})
 		subnets[role] = id
+	}
+	if o.Peer != "" {
+		for from, to := range map[string]string{vnet: o.Peer, o.Peer: vnet} {
+			c.Put(from+"/virtualNetworkPeerings/"+nameOf(from)+"-To-"+nameOf(to), object{"properties": object{"remoteVirtualNetwork": ref(to), "peeringState": "Connected", "allowForwardedTraffic": true}})
+		}
 	}
 	balancer, front := o.Name+"-public-lb", object(nil)
 	if o.Internal {
@@ -85,11 +96,14 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
 		zone := put(group+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
 		c.Put(zone+"/virtualNetworkLinks/"+nameOf(vnet)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(vnet)}})
+		if o.Peer != "" {
+			c.Put(zone+"/virtualNetworkLinks/"+nameOf(o.Peer)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(o.Peer)}})
+		}
 		c.Put(zone+"/A/apiserver", object{"properties": object{"aRecords": []any{object{"ipv4Address": "10.0.0.100"}}}})
 		out.Host = "apiserver." + o.Name + ".capz.io"
 	} else {
-		label := o.Name + "-5e4e1f0a"
-		out.Host = label + "." + Location + ".cloudapp.azure.com"
+		out.Host = cmp.Or(o.Host, o.Name+"-5e4e1f0a."+Location+".cloudapp.azure.com")
+		label, _, _ := strings.Cut(out.Host, ".")
 		front = object{"publicIPAddress": ref(put(network("publicIPAddresses", "pip-"+o.Name+"-apiserver"), "apiserver", object{"properties": object{
 			"publicIPAllocationMethod": "Static", "dnsSettings": object{"domainNameLabel": label, "fqdn": out.Host},
 		}}))}
@@ -106,6 +120,18 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			"frontendIPConfiguration": ref(frontend), "backendAddressPool": ref(pool), "probe": ref(lb + "/probes/HTTPSProbe"),
 		}}},
 	}}
+	var rules []any // by which people reach servers with SSH
+	if !o.Internal {
+		properties(body)["outboundRules"] = []any{object{"id": lb + "/outboundRules/OutboundNATAllProtocols", "name": "OutboundNATAllProtocols", "properties": object{
+			"protocol": "All", "idleTimeoutInMinutes": 4, "frontendIPConfigurations": []any{ref(frontend)}, "backendAddressPool": ref(pool),
+		}}}
+		for i := range o.Servers {
+			rules = append(rules, object{"id": lb + "/inboundNatRules/" + o.machine(i), "name": o.machine(i), "properties": object{
+				"protocol": "Tcp", "frontendPort": 22 + 2179*min(i, 1) + i, "backendPort": 22, "frontendIPConfiguration": ref(frontend),
+			}})
+		}
+		properties(body)["inboundNatRules"] = rules
+	}
 	put(lb, "apiserver", body)
 	machine := func(name, role string) string {
 		subnet, pools, cluster := subnets["node"], []any{}, "node"
@@ -113,14 +139,21 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			subnet, pools, cluster = subnets["controlplane"], []any{ref(pool)}, "control-plane"
 		}
 		id := group + "/providers/Microsoft.Compute/virtualMachines/" + name
-		nic := put(network("networkInterfaces", name+"-nic"), cluster, object{"properties": object{"primary": true, "virtualMachine": ref(id), "ipConfigurations": []any{
-			object{"name": "pipConfig", "properties": object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}},
-		}}})
-		disk := put(diskID(id, name+"_OSDisk"), cluster, object{"managedBy": id, "properties": object{"diskState": "Attached", "owner": ref(id), "creationData": object{"createOption": "FromImage"}}})
+		address := object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}
+		if role == "control-plane" && !o.Internal {
+			address["loadBalancerInboundNatRules"] = []any{ref(lb + "/inboundNatRules/" + name)}
+		}
+		nic := put(network("networkInterfaces", name+"-nic"), cluster, object{"properties": object{
+			"primary": true, "virtualMachine": ref(id), "ipConfigurations": []any{object{"name": "pipConfig", "properties": address}},
+		}})
+		disk := func(suffix, from string) object { // stays if its VM is deleted, as the interface does
+			of := put(diskID(id, name+"_"+suffix), cluster, object{"managedBy": id, "properties": object{"diskState": "Attached", "owner": ref(id), "creationData": object{"createOption": from}}})
+			return object{"name": name + "_" + suffix, "createOption": from, "deleteOption": "Detach", "managedDisk": ref(of)}
+		}
 		vm := object{"properties": object{
 			"vmId": name, "timeCreated": time.Now().UTC().Format(time.RFC3339Nano), "hardwareProfile": object{"vmSize": "Standard_D4s_v5"},
-			"storageProfile": object{"osDisk": object{"name": name + "_OSDisk", "deleteOption": "Delete", "managedDisk": ref(disk)}, "dataDisks": []any{}},
-			"networkProfile": object{"networkInterfaces": []any{object{"id": nic, "properties": object{"primary": true, "deleteOption": "Delete"}}}},
+			"storageProfile": object{"osDisk": disk("OSDisk", "FromImage"), "dataDisks": []any{disk("etcddisk", "Empty")}},
+			"networkProfile": object{"networkInterfaces": []any{object{"id": nic, "properties": object{"primary": true}}}},
 			"instanceView":   object{"statuses": []any{object{"code": powerRunning}}},
 		}}
 		if vm["zones"] = []any{"1"}; o.Sets {
@@ -135,12 +168,23 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		return put(id, cluster, vm)
 	}
 	for i := range o.Servers {
-		out.Servers = append(out.Servers, machine(fmt.Sprintf("%s-control-plane-%d", o.Name, i), "control-plane"))
+		out.Servers = append(out.Servers, machine(o.machine(i), "control-plane"))
 	}
 	for i := range o.Workers {
-		out.Workers = append(out.Workers, machine(fmt.Sprintf("%s-md-0-%d", o.Name, i), "node"))
+		out.Workers = append(out.Workers, machine(o.machine(o.Servers+i), "node"))
 	}
 	return out
+}
+
+// machine returns the name of the ith machine.
+func (o CAPZ) machine(i int) string {
+	switch {
+	case len(o.Names) > 0:
+		return o.Names[i]
+	case i < o.Servers:
+		return fmt.Sprintf("%s-control-plane-%d", o.Name, i)
+	}
+	return fmt.Sprintf("%s-md-0-%d", o.Name, i-o.Servers)
 }
 
 // free returns a free address of a subnet.

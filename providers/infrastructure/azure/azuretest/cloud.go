@@ -14,6 +14,7 @@ import (
 // Options of a Cloud. Zero values mean the defaults.
 type Options struct {
 	Zones  []string      // of the sizes; default 1, 2 and 3
+	Faults int           // domains that an availability set has at most; default 3
 	Page   int           // resources in a page; default 50
 	Lag    time.Duration // until what is new is listed
 	Make   time.Duration // of a resource of the network
@@ -61,6 +62,9 @@ type Cloud struct {
 	res     map[string]*resource // by id in lower case
 	sizes   []string
 	full    map[string]string // why "size zone" has no capacity: the code; at once, or with "later" before it
+	role    []string          // actions of the role of the principal; nil: all
+	used    []string          // actions that requests needed
+	usages  map[string][2]int // current and limit, by the names of quotas
 	denied  map[string]bool   // kinds that cannot be read or changed
 	locked  map[string]bool   // kinds that cannot be deleted
 	jammed  bool
@@ -81,12 +85,12 @@ type Cloud struct {
 
 // New returns an empty cloud.
 func New(o Options) *Cloud {
-	o.Page = cmp.Or(o.Page, 50)
+	o.Page, o.Faults = cmp.Or(o.Page, 50), cmp.Or(o.Faults, 3)
 	if o.Zones == nil {
 		o.Zones = []string{"1", "2", "3"}
 	}
 	return &Cloud{
-		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5"}, full: map[string]string{}, denied: map[string]bool{}, locked: map[string]bool{},
+		o: o, res: map[string]*resource{}, sizes: []string{"Standard_D4s_v5", "Standard_D2s_v5", "Standard_D8s_v5"}, full: map[string]string{}, usages: map[string][2]int{"cores": {0, 1000}, "lowPriorityCores": {0, 1000}, "standardDSv5Family": {0, 1000}}, denied: map[string]bool{}, locked: map[string]bool{},
 		tokens: map[string]time.Time{}, secret: Password, buckets: map[string]*bucket{},
 	}
 }
@@ -118,6 +122,20 @@ func (c *Cloud) Fill(size, zone, code string, later bool) {
 	if code != "" {
 		c.full[size+" "+zone] = code
 	}
+}
+
+// SetUsage sets how much of a quota is used, and its limit.
+func (c *Cloud) SetUsage(name string, current, limit int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.usages[name] = [2]int{current, limit}
+}
+
+// SetZones changes the zones of the location.
+func (c *Cloud) SetZones(zones ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.o.Zones = zones
 }
 
 // FailVMs makes the next VMs fail with code after their PUT was taken; empty: they start.
@@ -238,6 +256,15 @@ func (c *Cloud) Drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.res, strings.ToLower(id))
+}
+
+// Remove deletes a resource with what that means for others, as people would.
+func (c *Cloud) Remove(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.res[strings.ToLower(id)]; r != nil {
+		c.gone(r)
+	}
 }
 
 func (c *Cloud) store(id string, body object) *resource {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,9 +17,10 @@ const largestCustomData = 65535
 func (c *Cloud) skus() []object {
 	var out []object
 	for _, size := range c.sizes {
-		out = append(out, object{"resourceType": "virtualMachines", "name": size, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
+		cores := strings.TrimPrefix(size, "Standard_D")[:1]
+		out = append(out, object{"resourceType": "virtualMachines", "name": size, "family": "standardDSv5Family", "capabilities": []object{{"name": "vCPUs", "value": cores}}, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
 	}
-	out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "capabilities": []object{{"name": "MaximumPlatformFaultDomainCount", "value": "3"}}})
+	out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "capabilities": []object{{"name": "MaximumPlatformFaultDomainCount", "value": strconv.Itoa(c.o.Faults)}}})
 	return append(out, object{"resourceType": "disks", "name": "Premium_LRS", "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}})
 }
 
@@ -45,6 +47,15 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 	}
 	if set := p["availabilitySet"]; set != nil && (zone != "" || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
 		refuse(w, http.StatusBadRequest, "BadRequest", "A VM in an availability set has no zone and no reserved capacity, and is no spot VM.")
+		return
+	}
+	more, _ := p["additionalCapabilities"].(object)
+	if p["availabilitySet"] != nil && more["ultraSSDEnabled"] == true {
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "Ultra Disks are not supported in an availability set.")
+		return
+	}
+	if storage, _ := p["storageProfile"].(object); more["ultraSSDEnabled"] != true && strings.Contains(fmt.Sprint(storage["dataDisks"]), "UltraSSD_LRS") {
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "StorageAccountType UltraSSD_LRS can be used only when additionalCapabilities.ultraSSDEnabled is set.")
 		return
 	}
 	os, _ := p["osProfile"].(object)

@@ -19,18 +19,27 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 		refuse(w, http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
 		return
 	}
-	if kind == "subnets" {
-		vnet := c.res[strings.ToLower(id[:strings.LastIndex(strings.ToLower(id), "/subnets/")])]
+	if kind == "subnets" || kind == halfKind {
+		vnet := c.res[strings.ToLower(id[:strings.LastIndex(strings.ToLower(id), "/"+kind+"/")])]
 		if vnet == nil {
 			refuse(w, http.StatusNotFound, "ParentResourceNotFound", "Can not perform requested operation on nested resource. Parent resource not found.")
 			return
 		}
 		for k, s := range c.res { // one at a time
-			if s.then != nil && (s == vnet || s.kind == "subnets" && strings.HasPrefix(k, strings.ToLower(vnet.id)+"/") && !strings.EqualFold(s.id, id)) {
+			if s.then != nil && (s == vnet || (s.kind == "subnets" || s.kind == halfKind) && strings.HasPrefix(k, strings.ToLower(vnet.id)+"/") && !strings.EqualFold(s.id, id)) {
 				refuse(w, http.StatusTooManyRequests, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
 				return
 			}
 		}
+	}
+	if kind == halfKind && r == nil {
+		if o := c.otherHalf(&resource{id: id, kind: kind, body: body}); o != nil && properties(o.body)["peeringState"] == "Disconnected" {
+			refuse(w, http.StatusBadRequest, "RemotePeeringIsDisconnected", "Cannot create or update peering because remote peering is in Disconnected state.")
+			return
+		}
+	}
+	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) {
+		return
 	}
 	if why, code := c.missing(id, body); why != "" {
 		status := http.StatusBadRequest
@@ -67,14 +76,41 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 	body["id"], body["name"] = id, nameOf(id)
 	c.res[strings.ToLower(id)] = now
 	c.born(now)
+	if kind == halfKind {
+		properties(body)["peeringState"] = "Initiated"
+	}
 	c.stamp(now)
 	takes := c.o.Make
 	if kind == "availabilitysets" {
 		takes = 0
 	}
-	c.begin(now, state, takes, c.succeed(now))
+	c.begin(now, state, takes, func() {
+		if c.succeed(now)(); kind == halfKind {
+			c.connect(now)
+		}
+	})
 	c.accept(w, status, now)
 }
+
+// takesSet checks an availability set.
+// Source: Azure documentation, "Availability sets overview", and the portal.
+func (c *Cloud) takesSet(w http.ResponseWriter, id string, p object) bool {
+	faults, _ := p["platformFaultDomainCount"].(float64)
+	switch {
+	case len(nameOf(id)) > longestSetName:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "The entity name 'availabilitySetName' is longer than 80 characters.")
+	case faults < 1 || int(faults) > c.o.Faults:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", fmt.Sprintf("The specified fault domain count %v must fall in the range 1 to %d.", faults, c.o.Faults))
+	case faults == 1 && p["platformUpdateDomainCount"] != 1.0:
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "The update domain count must be 1 when fault domain count is 1.")
+	default:
+		return true
+	}
+	return false
+}
+
+// longestSetName is that of an availability set.
+const longestSetName = 80
 
 // dropSubnets removes the subnets that the PUT of a VNet leaves out, as Azure does.
 func (c *Cloud) dropSubnets(w http.ResponseWriter, id string, body object) bool {
@@ -212,6 +248,9 @@ func (c *Cloud) inUse(r *resource) (why, code string) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.res)) {
 		o := c.res[k]
+		if o.kind == halfKind {
+			continue
+		}
 		if k == at || strings.HasPrefix(k, at+"/") {
 			if r.kind == "privatednszones" && o.kind == "virtualnetworklinks" {
 				return o.id, code

@@ -160,7 +160,7 @@ func (c *Cloud) allowed(w http.ResponseWriter, q *http.Request, call Call) bool 
 		refuse(w, http.StatusForbidden, "AuthorizationFailed", "The client does not have authorization to perform action on "+kind+".")
 		return false
 	}
-	return true
+	return c.authorised(w, q, call)
 }
 
 // one answers a request for one resource.
@@ -169,7 +169,7 @@ func (c *Cloud) one(w http.ResponseWriter, q *http.Request, call Call) {
 	seg := strings.Split(id, "/")
 	group := strings.Join(seg[:min(5, len(seg))], "/")
 	r := c.res[id]
-	if g := c.res[group]; group != id && g == nil {
+	if g := c.res[group]; group != id && g == nil && !strings.Contains(id, "/locations/") {
 		refuse(w, http.StatusNotFound, "ResourceGroupNotFound", "Resource group '"+nameOf(group)+"' could not be found.")
 		return
 	} else if g != nil && group != id && q.Method == http.MethodPut && g.state() == "Deleting" {
@@ -182,6 +182,10 @@ func (c *Cloud) one(w http.ResponseWriter, q *http.Request, call Call) {
 	}
 	switch q.Method {
 	case http.MethodGet:
+		if r == nil && (kindOf(id) == "versions" || kindOf(id) == "images") && !strings.Contains(id, "missing") { // all images but those
+			reply(w, http.StatusOK, object{"id": q.URL.Path, "name": nameOf(id)})
+			return
+		}
 		if r == nil {
 			refuse(w, http.StatusNotFound, "ResourceNotFound", "The Resource under resource group was not found.")
 			return
@@ -364,6 +368,8 @@ func (c *Cloud) gone(r *resource) {
 	at := strings.ToLower(r.id)
 	maps.DeleteFunc(c.res, func(k string, _ *resource) bool { return k == at || strings.HasPrefix(k, at+"/") })
 	switch r.kind {
+	case "virtualnetworks", halfKind:
+		c.disconnect()
 	case "virtualmachines":
 		c.goneVM(r)
 	case managedKind, poolKind:
@@ -383,6 +389,7 @@ func (c *Cloud) shown(r *resource, q url.Values) object {
 			}
 		}
 		properties(out)["subnets"] = subnets
+		properties(out)["virtualNetworkPeerings"] = c.halvesOf(r)
 	case managedKind:
 		c.shownManaged(r, out)
 	case "virtualmachines":
@@ -403,6 +410,19 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 	}
 	if set := c.res["/"+strings.TrimSuffix(at, "/"+kind)]; set != nil && set.kind == scaleSetKind {
 		c.listInstances(w, set)
+		return
+	}
+	if kind == "permissions" {
+		actions, not := c.permissions()
+		reply(w, http.StatusOK, object{"value": []object{{"actions": actions, "notActions": not}}})
+		return
+	}
+	if kind == "usages" {
+		all := []object{}
+		for _, name := range slices.Sorted(maps.Keys(c.usages)) {
+			all = append(all, object{"name": object{"value": name, "localizedValue": name}, "currentValue": c.usages[name][0], "limit": c.usages[name][1], "unit": "Count"})
+		}
+		reply(w, http.StatusOK, object{"value": all})
 		return
 	}
 	if kind == "skus" {

@@ -25,15 +25,13 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/azure/azuretest"
+	"fairlead.dev/test/lab/doubles/azure/front"
 	"fairlead.dev/test/lab/doubles/instances"
 	"fairlead.dev/test/lab/kubernetes/lab"
 )
 
 // wireAddress is that of the wire server.
 const wireAddress = "168.63.129.16"
-
-// names are those of Azure Resource Manager and of its login.
-func names() []string { return []string{"management.azure.com", "login.microsoftonline.com"} }
 
 // Guests are the machines of VMs.
 type Guests struct {
@@ -47,9 +45,12 @@ func New(l *lab.Lab, log func(string)) (*Guests, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := certificate(names())
+	c, err := front.Certificate()
 	return &Guests{m, c}, err
 }
+
+// Authority returns the CA certificate, in PEM, by which clients know Azure Resource Manager.
+func (g *Guests) Authority() []byte { return front.Authority(g.certificate) }
 
 // Serve follows c until ctx ends, and leaves machines unchanged then.
 func (g *Guests) Serve(ctx context.Context, c *azuretest.Cloud) error {
@@ -117,7 +118,7 @@ func (s *subscription) Targets(ctx context.Context, balancer, port string) (out 
 
 // Lookup implements instances.Cloud.
 func (s *subscription) Lookup(name string) (string, bool) {
-	if slices.Contains(names(), name) {
+	if slices.Contains(front.Names(), name) {
 		return lab.Gateway, true
 	}
 	return s.c.Lookup(name)

@@ -1,4 +1,4 @@
-package guests
+package front
 
 import (
 	"crypto/ecdsa"
@@ -12,14 +12,17 @@ import (
 	"time"
 )
 
-// certificate returns a self-signed certificate for names.
-func certificate(names []string) (tls.Certificate, error) {
+// Names are those of Azure Resource Manager and of its login.
+func Names() []string { return []string{"management.azure.com", "login.microsoftonline.com"} }
+
+// Certificate returns a self-signed certificate for Names.
+func Certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: Names()[0]}, DNSNames: Names(),
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
 	}
@@ -27,7 +30,7 @@ func certificate(names []string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// Authority returns the CA certificate, in PEM, by which clients know Azure Resource Manager.
-func (g *Guests) Authority() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.certificate.Certificate[0]})
+// Authority returns the CA certificate, in PEM, by which clients know a certificate of Certificate.
+func Authority(c tls.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
 }
