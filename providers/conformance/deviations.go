@@ -62,7 +62,7 @@ func Deviations() map[string]map[string]string {
 			"KnownEndpointServes":        byTurns,
 			"FailedRequest":              "a host is claimed by one request, which Ironic refuses at once, and what fails afterwards the machine tells: see FailedMachine",
 			"RememberedPlace":            "an Ironic is one place, and Git leads a cluster to one: TestLostDatabase has what is remembered of machines there",
-			"LostAnswerOfInfrastructure": "clusters make nothing: hosts are enrolled for all of them, and stay: TestEnrolmentIsInterrupted loses each answer",
+			"LostAnswerOfInfrastructure": "clusters create nothing: hosts are enrolled for all of them, and stay: TestEnrolmentIsInterrupted loses each answer",
 		},
 		"vsphere": {
 			"OneComputerIsOneHost":       toOrder,
