@@ -88,7 +88,7 @@ func (v *view) peer(d *steps.Decision, vnet *arm.Resource[arm.VNet], busy bool) 
 			d.Add(steps.Step{What: what, Essential: !v.started(), Blocked: busy, Do: do})
 			busy = true
 		}
-		make := func(what, from, to string, settings *api.PeeringProperties, done func(r arm.Resource[arm.Peering])) {
+		create := func(what, from, to string, settings *api.PeeringProperties, done func(r arm.Resource[arm.Peering])) {
 			add(what, func(ctx context.Context) error {
 				name := halfName(lastOf(from), lastOf(to))
 				body := cmpMap(plain(settings))
@@ -118,7 +118,7 @@ func (v *view) peer(d *steps.Decision, vnet *arm.Resource[arm.VNet], busy bool) 
 				return err
 			})
 		case own == nil:
-			make("connect the VNet with "+what, vnet.ID, remote, p.ForwardPeeringProperties, func(r arm.Resource[arm.Peering]) {
+			create("connect the VNet with "+what, vnet.ID, remote, p.ForwardPeeringProperties, func(r arm.Resource[arm.Peering]) {
 				vnet.Properties.Peerings = append(vnet.Properties.Peerings, r)
 			})
 		case own.Properties.Provisioning == made || own.Properties.Provisioning == "Updating":
@@ -133,7 +133,7 @@ func (v *view) peer(d *steps.Decision, vnet *arm.Resource[arm.VNet], busy bool) 
 			})
 		case own.Properties.State == connected:
 		case other == nil:
-			make("connect "+what+" with the VNet", remote, vnet.ID, p.ReversePeeringProperties, func(r arm.Resource[arm.Peering]) {
+			create("connect "+what+" with the VNet", remote, vnet.ID, p.ReversePeeringProperties, func(r arm.Resource[arm.Peering]) {
 				v.halves[strings.ToLower(remote)] = &r
 			})
 		default:
