@@ -45,7 +45,7 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 	switch a.Kind {
 	case fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn:
 		subject += "\x00" + string(a.ProviderID)
-	case fleet.DrainNode:
+	case fleet.DrainNode, fleet.SyncNode:
 		if a.ProviderID != "" {
 			subject += "\x00" + string(a.ProviderID)
 		}

@@ -57,7 +57,7 @@ func (d *draft) sync(m *machine) {
 	if !d.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	d.request(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
+	d.request(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, ProviderID: m.ProviderID, Node: m.node.Name, Outdated: !m.current, Reason: reason})
 }
 
 // poolOfNode returns the pool that the Node of m is to be in line with.

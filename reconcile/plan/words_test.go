@@ -268,7 +268,11 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		if kind == fleet.DeleteMachine || kind == fleet.RemoveMember {
 			a.ProviderID = fleet.ProviderID("sim://" + f[0])
 		}
-		if kind == fleet.DeleteMachine {
+		if kind == fleet.SyncNode {
+			a.Node, a.ProviderID = string(a.Machine), fleet.ProviderID("sim://"+cmp.Or(w["id"], f[0]))
+			subject = a.Subject()
+		}
+		if kind == fleet.DeleteMachine || kind == fleet.SyncNode {
 			subject += "\x00" + string(a.ProviderID)
 		}
 	}
