@@ -2,6 +2,9 @@ package decode
 
 import "maps"
 
+// keepsService is the answer of private endpoints.
+const keepsService = "in place where one is added or removed; one that is there keeps its service and its subnet"
+
 // reviewedAnswers says, by "Kind path", what happens when fields change that no
 // test changes here: of the provider's kinds that are no machines, and of what is in
 // the cluster. For OpenStackCluster the tests of package network hold it, TestStays
@@ -23,14 +26,14 @@ func eksAnswers() map[string]string {
 		nodes = "in place: EKS gives it to the Nodes"
 	)
 	return map[string]string{
-		"NodeadmConfig":                                               answerTo("TemplateMachine", ""),
-		"NodeadmConfigTemplate":                                       replaces,
-		"AWSMachinePool spec.availabilityZones":                       "next machine",
-		"AWSMachinePool spec.availabilityZoneSubnetType":              "next machine",
-		"AWSMachinePool spec.refreshPreferences":                      own,
-		"AWSMachinePool spec.subnets":                                 "next machine",
-		"AWSManagedControlPlane metadata":                             "nothing: no annotation of this kind does anything",
-		"AWSManagedControlPlane spec.accessConfig.authenticationMode": "in place from config_map by way of api_and_config_map to api; refused on the way back",
+		"NodeadmConfig":                                                                    answerTo("TemplateMachine", ""),
+		"NodeadmConfigTemplate":                                                            replaces,
+		"AWSMachinePool spec.availabilityZones":                                            "next machine",
+		"AWSMachinePool spec.availabilityZoneSubnetType":                                   "next machine",
+		"AWSMachinePool spec.refreshPreferences":                                           own,
+		"AWSMachinePool spec.subnets":                                                      "next machine",
+		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
+		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
@@ -109,6 +112,7 @@ func aksAnswers() map[string]string {
 		"AzureManagedControlPlane spec.subscriptionID":                              stays,
 		"AzureManagedControlPlane spec.version":                                     "in place, by one minor version at a time; refused on the way back",
 		"AzureManagedControlPlane spec.virtualNetwork":                              stays,
+		"AzureManagedControlPlane spec.virtualNetwork.subnet.privateEndpoints":      keepsService,
 		"AzureManagedControlPlane spec.virtualNetwork.subnet.serviceEndpoints":      "next cluster: a subnet keeps what it was made with",
 		"AzureManagedMachinePool spec":                                              keeps,
 		"AzureManagedMachinePool spec.additionalTags":                               "in place: tags are added and changed; others stay",
@@ -291,6 +295,7 @@ func otherAnswers() map[string]string {
 		"AWSCluster spec.sshKeyName":                                               placed,
 		"AzureCluster spec.additionalTags":                                         "next machines, and what else is made from then on",
 		"AzureCluster spec.azureEnvironment":                                       stays,
+		"AzureCluster spec.bastionSpec":                                            "in place where it is added or removed; one that is there keeps its settings until people delete it, and then it is created again",
 		"AzureCluster spec.controlPlaneEnabled":                                    "nothing: only true is possible",
 		"AzureCluster spec.controlPlaneEndpoint":                                   answerTo("Cluster.Endpoint", ""),
 		"AzureCluster spec.failureDomains":                                         placed,
@@ -307,6 +312,7 @@ func otherAnswers() map[string]string {
 		"AzureCluster spec.networkSpec.privateDNSZoneName":                         known,
 		"AzureCluster spec.networkSpec.subnets":                                    "in place where one is added; one that is there stays as it was made; one that went stays until the cluster goes",
 		"AzureCluster spec.networkSpec.subnets.natGateway.name":                    "in place: the subnet gets another one, and the former stays until the cluster goes",
+		"AzureCluster spec.networkSpec.subnets.privateEndpoints":                   keepsService,
 		"AzureCluster spec.networkSpec.subnets.securityGroup.name":                 "in place: the subnet gets another one, and the former stays until the cluster goes",
 		"AzureCluster spec.networkSpec.subnets.securityGroup.securityRules":        inPlace,
 		"AzureCluster spec.networkSpec.vnet":                                       stays,

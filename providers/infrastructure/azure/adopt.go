@@ -130,6 +130,8 @@ func (v *view) adopted() []adoption {
 	out = append(out, tagged(v.lbs, arm.Balancers)...)
 	out = append(out, tagged(v.dns, arm.Zones)...)
 	out = append(out, tagged(v.sets, arm.Sets)...)
+	out = append(out, tagged(v.bastions, arm.Bastions)...)
+	out = append(out, tagged(v.endpoints, arm.Endpoints)...)
 	out = append(out, tagged(v.nics, arm.NICs)...)
 	out = append(out, tagged(v.disks, arm.Disks)...)
 	for _, m := range v.vms {
@@ -175,7 +177,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
 		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
 	}
-	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint} {
+	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, func() error { return f.access(ctx) }} {
 		if err := find(); err != nil {
 			return nil, nil, err
 		}
@@ -333,6 +335,41 @@ func (f *finder) setsOf(all []arm.Resource[arm.State]) {
 		}
 		f.add("availability set "+s.Name, s.ID, part, s.Tags)
 	}
+}
+
+// access finds the bastion and the private endpoints that Git names.
+func (f *finder) access(ctx context.Context) error {
+	if f.bastion() != nil {
+		if _, err := part(f, f.l.ips, arm.PublicIPs, f.bastionIPName(), bastionIPPart, "bastionSpec.azureBastion.publicIP"); err != nil {
+			return err
+		}
+		if err := listed(ctx, f, arm.Bastions, f.bastionName(), bastionPart, "bastionSpec.azureBastion"); err != nil {
+			return err
+		}
+	}
+	for i := range f.spec.NetworkSpec.Subnets {
+		for _, e := range f.spec.NetworkSpec.Subnets[i].PrivateEndpoints {
+			if err := listed(ctx, f, arm.Endpoints, e.Name, endpointPart+e.Name, "networkSpec.subnets.privateEndpoints"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listed adds a thing of a kind that no listing of the cluster has, as part does.
+func listed(ctx context.Context, f *finder, kind, name, as, field string) error {
+	var is arm.Resource[arm.State]
+	err := f.place.Get(ctx, f.place.resource(kind, name), &is)
+	var all snapshot.Set[arm.Resource[arm.State]]
+	switch {
+	case err == nil:
+		all = setOf([]arm.Resource[arm.State]{is})
+	case !arm.IsMissing(err):
+		return err
+	}
+	_, err = part(f, all, kind, name, as, field)
+	return err
 }
 
 func (f *finder) has(what string) bool {

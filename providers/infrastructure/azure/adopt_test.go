@@ -94,13 +94,14 @@ func TestAdopt(t *testing.T) {
 		left azuretest.CAPZ
 		more string
 	}{
-		"public":            {azuretest.CAPZ{}, ""},
-		"internal":          {azuretest.CAPZ{Internal: true}, ""},
-		"a given VNet":      {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
-		"a peering":         {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
-		"a group of people": {azuretest.CAPZ{GroupOfPeople: true}, ""},
-		"availability sets": {azuretest.CAPZ{Sets: true}, ""},
-		"rules in Git":      {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
+		"public":                           {azuretest.CAPZ{}, ""},
+		"internal":                         {azuretest.CAPZ{Internal: true}, ""},
+		"a given VNet":                     {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
+		"a peering":                        {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
+		"a group of people":                {azuretest.CAPZ{GroupOfPeople: true}, ""},
+		"availability sets":                {azuretest.CAPZ{Sets: true}, ""},
+		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},
+		"rules in Git":                     {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			adopts(t, tc.left, tc.more, func(a *adopting) {

@@ -92,11 +92,13 @@ func (v *view) decideDeletion() *steps.Decision {
 	}
 	goes(v, d, v.dns, arm.Zones, len(v.links) > 0)
 	unpeered := v.unpeer(d)
-	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0 || !unpeered)
+	goes(v, d, v.bastions, arm.Bastions, false)
+	goes(v, d, v.endpoints, arm.Endpoints, false)
+	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics)+len(v.bastions)+len(v.endpoints) > 0 || !unpeered)
 	goes(v, d, v.nats, arm.NATs, len(v.vnets) > 0)
 	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
 	goes(v, d, v.tables, arm.RouteTables, len(v.vnets) > 0)
-	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs) > 0)
+	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs)+len(v.bastions) > 0)
 	if v.ownGroup() && v.group.Properties.Provisioning == "Deleting" {
 		d.Wait("resource group " + v.place.group + " is being deleted")
 	}

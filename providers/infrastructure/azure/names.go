@@ -141,8 +141,7 @@ const longestLabel = 63
 // label is that of the public name of the API server: alone in its location.
 func (v *view) label() string {
 	if name := v.spec.NetworkSpec.APIServerLB.FrontendIPs[0].PublicIP.DNSName; name != "" {
-		first, _, _ := strings.Cut(name, ".")
-		return first
+		return labelIn(name)
 	}
 	end := "-" + digest(v.owner, v.place.Subscription(), strings.ToLower(v.place.group))
 	begin := strings.ToLower(strings.ReplaceAll(v.c.Key.Name, ".", "-"))
@@ -150,6 +149,12 @@ func (v *view) label() string {
 		begin = "c-" + begin
 	}
 	return strings.Trim(begin[:min(len(begin), longestLabel-len(end))], "-") + end
+}
+
+// labelIn returns the label that begins a public name.
+func labelIn(name string) string {
+	first, _, _ := strings.Cut(name, ".")
+	return first
 }
 
 func (v *view) zoneName() string {

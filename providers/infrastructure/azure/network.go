@@ -20,6 +20,7 @@ import (
 type network struct {
 	vnet    string // its id
 	subnets []subnet
+	bastion string // the id of the subnet of the bastion; empty: it is not ready
 }
 
 // A subnet is one that is ready.
@@ -64,10 +65,31 @@ func (v *view) network(d *steps.Decision) network {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (put the location back, or name a VNet there)", is.Name, is.Location, v.spec.Location))
 		return network{}
 	}
+	n := network{}
 	if v.given != nil {
-		return v.givenNetwork(d)
+		n = v.givenNetwork(d)
+	} else {
+		n = v.ownNetwork(d)
 	}
-	return v.ownNetwork(d)
+	v.aside(d, func(d *steps.Decision) {
+		v.makeBastion(d, n.bastion)
+		v.privateEndpoints(d, n)
+	})
+	return n
+}
+
+// aside decides about what no machine needs: those that are there wait for none of it.
+func (v *view) aside(d *steps.Decision, decide func(d *steps.Decision)) {
+	own := new(steps.Decision)
+	decide(own)
+	for _, s := range own.Steps {
+		s.Essential = s.Essential && !v.started()
+		d.Add(s)
+	}
+	d.Faults = append(d.Faults, own.Faults...)
+	if !v.started() {
+		d.Waits, d.Missing = append(d.Waits, own.Waits...), d.Missing || own.Missing
+	}
 }
 
 // vnetPart is the VNet of the cluster.
@@ -122,18 +144,25 @@ func (v *view) createGroup(d *steps.Decision) {
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *steps.Decision) network {
 	n := network{vnet: v.given.ID}
+	find := func(name, field string) string {
+		if s := subnetOf(v.given, name); s != nil {
+			return s.ID
+		}
+		d.Fault(fleet.Errorf(fleet.Invalid, "find "+field, "VNet %s, which is not of the cluster, has no subnet %s (name one that exists, or name another VNet in networkSpec.vnet.name)", v.given.Name, name))
+		return ""
+	}
 	if len(v.spec.NetworkSpec.VNet.Peerings) > 0 {
 		d.CannotFollow("networkSpec.vnet.peerings", "VNet %s is not of the cluster (leave peerings out, and connect it yourself)", v.given.Name)
 	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
-		j := slices.IndexFunc(v.given.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
-		if j < 0 {
-			d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "VNet %s, which is not of the cluster, has no subnet %s (name one that exists, or name another VNet in networkSpec.vnet.name)", v.given.Name, name))
-			continue
+		if id := find(name, "networkSpec.subnets"); id != "" {
+			n.subnets = append(n.subnets, subnet{want.Role, name, id})
 		}
-		n.subnets = append(n.subnets, subnet{want.Role, name, v.given.Properties.Subnets[j].ID})
+	}
+	if v.bastion() != nil {
+		n.bastion = find(api.BastionSubnetName, "bastionSpec.azureBastion")
 	}
 	return n
 }
@@ -182,6 +211,7 @@ func kindName(kind string) string {
 	return map[string]string{
 		arm.VNets: "VNet", arm.NSGs: "network security group", arm.PublicIPs: "public address", arm.NATs: "NAT gateway",
 		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM", arm.RouteTables: "route table", arm.Sets: "availability set",
+		arm.Bastions: "bastion", arm.Endpoints: "private endpoint",
 	}[kind]
 }
 
@@ -287,6 +317,9 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		}
 	}
 	if vnet != nil {
+		if v.bastion() != nil {
+			v.aside(d, func(d *steps.Decision) { n.bastion = v.bastionSubnet(d, vnet, &busy) })
+		}
 		v.peer(d, vnet, busy)
 	}
 	return n
@@ -305,17 +338,18 @@ func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NA
 	if s.NATGateway != nil {
 		zones = s.NATGateway.Zones
 	}
-	standard := map[string]any{"name": "Standard"}
 	ip := there(v, d, &v.ips, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
-		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIPAllocationMethod": "Static"}}, zones)
+		return withZones(map[string]any{"sku": standard(), "properties": map[string]any{"publicIPAllocationMethod": "Static"}}, zones)
 	})
 	if ip == nil {
 		return nil
 	}
 	return there(v, d, &v.nats, arm.NATs, "nat-"+name, name, nil, func() map[string]any {
-		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
+		return withZones(map[string]any{"sku": standard(), "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
 	})
 }
+
+func standard() map[string]any { return map[string]any{"name": "Standard"} }
 
 // routesPart begins the parts of a cluster that are route tables.
 const routesPart = "routes-"
@@ -340,11 +374,17 @@ func (v *view) existing(vnet *arm.Resource[arm.VNet], s *api.Subnet) *arm.Resour
 	if vnet == nil {
 		return nil
 	}
-	i := slices.IndexFunc(vnet.Properties.Subnets, func(is arm.Resource[arm.Subnet]) bool { return strings.EqualFold(is.Name, v.subnetName(s)) })
-	if i < 0 {
-		return nil
+	return subnetOf(vnet, v.subnetName(s))
+}
+
+// subnetOf returns the subnet of a name; nil: it is not there.
+func subnetOf(vnet *arm.Resource[arm.VNet], name string) *arm.Resource[arm.Subnet] {
+	for i := range vnet.Properties.Subnets {
+		if s := &vnet.Properties.Subnets[i]; strings.EqualFold(s.Name, name) {
+			return s
+		}
 	}
-	return &vnet.Properties.Subnets[i]
+	return nil
 }
 
 // hasTable reports whether a subnet has the route table that Git names for it. It is not looked at then.
@@ -420,8 +460,8 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		*busy = true
 		return ""
 	}
-	if has := append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
-		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Trim(strings.Join(has, ", "), ", "), cidr)
+	if has := ranges(s); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
+		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Join(has, ", "), cidr)
 	}
 	failed := s.Properties.Provisioning == "Failed"
 	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
@@ -445,6 +485,14 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		return ""
 	}
 	return s.ID
+}
+
+// ranges returns those of a subnet: Azure writes one, or all of them.
+func ranges(s *arm.Resource[arm.Subnet]) []string {
+	if s.Properties.Prefix == "" {
+		return s.Properties.Prefixes
+	}
+	return append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix)
 }
 
 func sameRange(a, b string) bool {

@@ -45,7 +45,7 @@ const resourceGroups = "Microsoft.Resources/resourceGroups"
 
 // orphanKinds are the kinds of orphans.
 func orphanKinds() []string {
-	return []string{arm.ManagedClusters, arm.VMs, arm.Sets, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.RouteTables, arm.PublicIPs, resourceGroups}
+	return []string{arm.ManagedClusters, arm.VMs, arm.Sets, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.Bastions, arm.Endpoints, arm.VNets, arm.NATs, arm.NSGs, arm.RouteTables, arm.PublicIPs, resourceGroups}
 }
 
 // Orphans implements providers.OrphanRemover.

@@ -32,6 +32,21 @@ func routed(v *view) bool {
 	return ownVMNet(v) && slices.ContainsFunc(v.spec.NetworkSpec.Subnets, func(s api.Subnet) bool { return s.RouteTable != nil })
 }
 
+func withBastion(v *view) bool { return ofVMs(v) && v.bastion() != nil }
+
+func withEndpoints(v *view) bool {
+	return anyEndpoint(v, func(api.PrivateEndpoint) bool { return true })
+}
+
+func inGroups(v *view) bool {
+	return anyEndpoint(v, func(e api.PrivateEndpoint) bool { return len(e.ApplicationSecurityGroups) > 0 })
+}
+
+// anyEndpoint returns whether private endpoints of a cluster are so.
+func anyEndpoint(v *view, is func(e api.PrivateEndpoint) bool) bool {
+	return slices.ContainsFunc(v.spec.NetworkSpec.Subnets, func(s api.Subnet) bool { return slices.ContainsFunc(s.PrivateEndpoints, is) })
+}
+
 func peered(v *view) bool { return ownVMNet(v) && len(v.spec.NetworkSpec.VNet.Peerings) > 0 }
 
 // anyMachine returns whether machines of a cluster are so.
@@ -72,8 +87,11 @@ func rights() []right {
 	add(nil, compute, "virtualMachines/read", "disks/read")
 	add(ownVNet, network, "virtualNetworks/write", "virtualNetworks/delete", "virtualNetworks/subnets/read", "virtualNetworks/subnets/write")
 	add(ownVMNet, network, "networkSecurityGroups/write", "networkSecurityGroups/delete", "networkSecurityGroups/join/action", "natGateways/write", "natGateways/delete", "natGateways/join/action")
-	add(func(v *view) bool { return ownVMNet(v) || public(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
+	add(func(v *view) bool { return ownVMNet(v) || public(v) || withBastion(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
 	add(peered, network, "virtualNetworks/peer/action", "virtualNetworks/virtualNetworkPeerings/read", "virtualNetworks/virtualNetworkPeerings/write", "virtualNetworks/virtualNetworkPeerings/delete")
+	add(withBastion, network, "bastionHosts/read", "bastionHosts/write", "bastionHosts/delete")
+	add(withEndpoints, network, "privateEndpoints/read", "privateEndpoints/write", "privateEndpoints/delete")
+	add(inGroups, network, "applicationSecurityGroups/joinIpConfiguration/action")
 	add(routed, network, "routeTables/read", "routeTables/write", "routeTables/delete", "routeTables/join/action")
 	add(func(v *view) bool { return private(v) || public(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
 	add(never, network, "loadBalancers/inboundNatRules/join/action")

@@ -146,6 +146,7 @@ func (l *rightsLives) all() {
 	const (
 		identity = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/ids/providers/Microsoft.ManagedIdentity/userAssignedIdentities/n"
 		office   = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.Network/virtualNetworks/office"
+		group    = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/g/providers/Microsoft.Network/applicationSecurityGroups/g"
 		reserved = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"
 		gallery  = "image: {sharedGallery: {subscriptionID: " + azuretest.Subscription + ", resourceGroup: g, gallery: g, name: ubuntu, version: 1.0.0}}, "
 		market   = "image: {marketplace: {publisher: p, offer: o, sku: s, version: 1.0.0}}, capacityReservationGroupID: " + reserved + ", "
@@ -167,6 +168,9 @@ func (l *rightsLives) all() {
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: Internal}, vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared}]}}, identityRef:", 1), machineSpec, slow([]string{}...), func(w *world) {
 			w.Put(hub, map[string]any{"location": azuretest.Location})
+		})
+		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), machineSpec, slow("1"), func(w *world) {
+			w.Put(group, map[string]any{"location": azuretest.Location})
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {vnet: {name: office, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), strings.Replace(machineSpec, "{", "{"+market, 1), slow("1"), func(w *world) {
 			w.Put(reserved, map[string]any{})

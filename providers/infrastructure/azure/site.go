@@ -234,12 +234,17 @@ func all[P any](ctx context.Context, at *place, kind string, out *snapshot.Set[a
 	if err != nil {
 		return err
 	}
-	*out = snapshot.NewSet(list, func(r *arm.Resource[P]) string { return strings.ToLower(r.ID) }, func(r *arm.Resource[P]) (snapshot.Owner, bool) {
+	*out = setOf(list)
+	return nil
+}
+
+// setOf returns resources by their ids and owners.
+func setOf[P any](list []arm.Resource[P]) snapshot.Set[arm.Resource[P]] {
+	return snapshot.NewSet(list, func(r *arm.Resource[P]) string { return strings.ToLower(r.ID) }, func(r *arm.Resource[P]) (snapshot.Owner, bool) {
 		tags := tagsFrom(r.Tags)
 		o, ok := driver.OwnerOf(tags)
 		return o.Part(fleet.MachineName(tags[fleet.TagMachine])), ok
 	})
-	return nil
 }
 
 // sizeOf returns what a location has of a size; false: it has no such size.

@@ -39,6 +39,10 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
+	// What the cluster has for people, and addresses of services.
+	bastions  []arm.Resource[arm.Bastion]
+	endpoints []arm.Resource[arm.PrivateEndpoint]
+
 	tables, sets []arm.Resource[arm.State] // route tables and availability sets, of a cluster that goes; else tables that subnets lack
 
 	halves map[string]*arm.Resource[arm.Peering] // other halves of peerings, by the id of their VNet in lower case
@@ -85,17 +89,10 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
-	if err := v.lookAtVNet(ctx); err != nil {
-		return nil, err
-	}
-	if err := v.lookAtNames(ctx); err != nil {
-		return nil, err
-	}
-	if err := v.lookAtTables(ctx); err != nil {
-		return nil, err
-	}
-	if err := v.lookAtPeerings(ctx); err != nil {
-		return nil, err
+	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if c.Delete && !api.IsManaged(c) {
 		if err := v.lookAtRest(ctx, false); err != nil {
@@ -132,6 +129,7 @@ func (v *view) sort() {
 		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)
 	}
 	v.lbs, v.dns, v.nics, v.disks = values(l.lbs.SharedBy(o)), values(l.zones.SharedBy(o)), values(l.nics.Of(o)), values(l.disks.Of(o))
+	v.nics = slices.DeleteFunc(v.nics, func(n arm.Resource[arm.Interface]) bool { return n.Properties.Endpoint != nil }) // it goes with its private endpoint
 	for _, r := range values(l.vms.Of(o)) {
 		m := &vm{Resource: r}
 		for _, ref := range r.Properties.Network.Interfaces {
@@ -201,20 +199,21 @@ func (v *view) lookAtNames(ctx context.Context) error {
 
 // lookAtRest finds what nothing else needs than a deletion. With all it is an error if something may be unseen.
 func (v *view) lookAtRest(ctx context.Context, all bool) (err error) {
-	if v.tables, err = ownOf(ctx, v, arm.RouteTables, all); err == nil {
-		v.sets, err = ownOf(ctx, v, arm.Sets, all)
+	if v.tables, err = ownOf[arm.State](ctx, v, arm.RouteTables, all); err != nil {
+		return err
 	}
+	v.sets, err = ownOf[arm.State](ctx, v, arm.Sets, all)
 	return err
 }
 
 // ownOf lists what is of the cluster of a kind that not every cluster has, so that its role may not list it: that is an error
 // only if it is needed.
-func ownOf(ctx context.Context, v *view, kind string, needed bool) ([]arm.Resource[arm.State], error) {
-	all, err := arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind))
+func ownOf[P any](ctx context.Context, v *view, kind string, needed bool) ([]arm.Resource[P], error) {
+	all, err := arm.List[arm.Resource[P]](ctx, v.place.Client, v.place.kind(kind))
 	if err != nil && !arm.IsMissing(err) && (needed || !arm.IsUnused(err)) {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(r arm.Resource[arm.State]) bool { return !v.c.Owns(tagsFrom(r.Tags)) }), nil
+	return slices.DeleteFunc(all, func(r arm.Resource[P]) bool { return !v.c.Owns(tagsFrom(r.Tags)) }), nil
 }
 
 // zonesOf returns the zones of the size of a pool: of the cluster's only those that Git names, if any.
@@ -240,7 +239,7 @@ func (v *view) exists() bool {
 
 // parts returns the number of things of the cluster that are no VMs.
 func (v *view) parts() int {
-	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.tables) + len(v.sets)
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.tables) + len(v.sets) + len(v.bastions) + len(v.endpoints)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.

@@ -43,7 +43,7 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-aks-clusterclass":     "",
 		"cluster-template-aks-topology":         "default/capz: AKS v1.34.1, 2 pools",
 		"cluster-template-apiserver-ilb":        "spec.networkSpec.apiServerLB.frontendIPs: Invalid value: 2: the load balancer has one addr",
-		"cluster-template-azure-bastion":        "spec.bastionSpec.azureBastion: is not supported: bastions are not made yet: make one outsi",
+		"cluster-template-azure-bastion":        "default/capz: 3 servers, 1 pools",
 		"cluster-template-azure-cni-v1":         "spec.kubeadmConfigSpec.files[0].contentFrom.secret: refers to Secret default/capz-control-\nspec.template.spec.files[0].contentFrom.secret: refers to Secret default/capz-md-0-azure-j\nspec.template.spec.networkInterfaces[0].privateIPConfigs: Invalid value: 110: an interface",
 		"cluster-template-clusterclass":         "",
 		"cluster-template-clusterclass-rke2":    "RKE2ConfigTemplate is not supported\nRKE2ControlPlaneTemplate is not supported",
@@ -55,7 +55,7 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-machinepool":          "default/capz: 3 servers, 1 pools",
 		"cluster-template-machinepool-windows":  "spec.template.osDisk.osType: Invalid value: \"Windows\": machines with Windows are not suppo\nspec.users[0].sshAuthorizedKeys[0]: must not be empty",
 		"cluster-template-nvidia-gpu":           "default/capz: 3 servers, 1 pools",
-		"cluster-template-private":              "spec.bastionSpec.azureBastion: is not supported: bastions are not made yet: make one outsi\nspec.networkSpec.controlPlaneOutboundLB: is not supported: no load balancer is made for ou\nspec.networkSpec.nodeOutboundLB: is not supported: no load balancer is made for outbound t",
+		"cluster-template-private":              "spec.networkSpec.controlPlaneOutboundLB: is not supported: no load balancer is made for ou\nspec.networkSpec.nodeOutboundLB: is not supported: no load balancer is made for outbound t",
 		"cluster-template-topology":             "default/capz: 3 servers, 1 pools",
 		"cluster-template-windows":              "spec.template.metadata: is not supported: a machine of this provider has no labels and ann\nspec.template.spec.users[0].sshAuthorizedKeys[0]: must not be empty",
 	}

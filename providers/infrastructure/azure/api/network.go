@@ -95,7 +95,11 @@ const (
 	ControlPlaneSubnet = "control-plane"
 	NodeSubnet         = "node"
 	ClusterSubnet      = "cluster" // of both
+	BastionSubnet      = "bastion" // of bastionSpec alone
 )
+
+// BastionSubnetName is what Azure has the subnet of a bastion be called.
+const BastionSubnetName = "AzureBastionSubnet"
 
 // A Subnet is one of the VNet.
 type Subnet struct {

@@ -44,7 +44,7 @@ func (s *AzureManagedControlPlaneSpec) shared() *AzureClusterSpec {
 	out.NetworkSpec.APIServerLB = &LoadBalancer{Type: Public, FrontendIPs: []FrontendIP{{}}}
 	if n := s.VirtualNetwork; n != nil && n.Subnet != nil {
 		out.NetworkSpec.VNet = VNet{Name: n.Name, ResourceGroup: n.ResourceGroup, CIDRBlocks: []string{n.CIDRBlock}}
-		out.NetworkSpec.Subnets = []Subnet{{Name: n.Subnet.Name, Role: NodeSubnet, CIDRBlocks: []string{n.Subnet.CIDRBlock}, ServiceEndpoints: n.Subnet.ServiceEndpoints}}
+		out.NetworkSpec.Subnets = []Subnet{{Name: n.Subnet.Name, Role: NodeSubnet, CIDRBlocks: []string{n.Subnet.CIDRBlock}, ServiceEndpoints: n.Subnet.ServiceEndpoints, PrivateEndpoints: n.Subnet.PrivateEndpoints}}
 	}
 	return out
 }

@@ -2,51 +2,68 @@ package api
 
 // What is refused or has no effect, and what to do about it.
 const (
-	writtenBack = "written by the controller of Cluster API, not a setting"
-	noLabels    = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	noOutbound  = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
-	noEndpoints = "private endpoints are not made yet: make them outside of the cluster, and leave the field out"
-	noIPTags    = "tags of public addresses are not set yet: leave them out"
-	noEdge      = "edge zones are not supported yet: leave it out, and choose a location with zones"
-	ofReference = "an identity is named by kind, name and namespace: leave the field out"
-	oneAddress  = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
-	noRoles     = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
+	writtenBack  = "written by the controller of Cluster API, not a setting"
+	noLabels     = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
+	noOutbound   = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
+	noAddress    = "Azure chooses the address: leave the field out"
+	newEndpoint  = "of a new private endpoint: one that is there stays as it is"
+	ofTheCluster = "that of the cluster"
+	noIPTags     = "tags of public addresses are not set yet: leave them out"
+	noEdge       = "edge zones are not supported yet: leave it out, and choose a location with zones"
+	ofReference  = "an identity is named by kind, name and namespace: leave the field out"
+	oneAddress   = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
+	noRoles      = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
 )
 
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
-	net := at + "networkSpec."
+	const plain = "the subnet of a bastion has nothing else: leave the field out"
+	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
 	return map[string]string{
-		at + "bastionSpec.azureBastion":     "bastions are not made yet: make one outside of the cluster, in a given VNet, and leave the field out",
+		bastion + "publicIP.ipTags":         noIPTags,
+		bastion + "subnet.natGateway":       plain,
+		bastion + "subnet.privateEndpoints": plain,
+		bastion + "subnet.routeTable":       plain,
+		bastion + "subnet.securityGroup":    plain,
+		bastion + "subnet.serviceEndpoints": plain,
+
 		at + "cloudProviderConfigOverrides": "configure the cloud controller manager by its own manifests: leave the field out",
 		at + "extendedLocation":             noEdge,
 
 		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
-		net + "nodeOutboundLB":                          noOutbound,
-		net + "controlPlaneOutboundLB":                  noOutbound,
-		net + "privateDNSZoneResourceGroup":             "the private zone is made in the resource group of the cluster: leave the field out",
-		net + "subnets.privateEndpoints":                noEndpoints,
-		net + "subnets.natGateway.ip.dnsName":           "nothing looks up the name of an outbound address: leave the field out",
-		net + "subnets.natGateway.ip.ipTags":            noIPTags,
-		net + "apiServerLB.frontendIPs.publicIP.ipTags": noIPTags,
+		net + "nodeOutboundLB":                              noOutbound,
+		net + "controlPlaneOutboundLB":                      noOutbound,
+		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
+		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
+		net + "subnets.natGateway.ip.dnsName":               "nothing looks up the name of an outbound address: leave the field out",
+		net + "subnets.natGateway.ip.ipTags":                noIPTags,
+		net + "apiServerLB.frontendIPs.publicIP.ipTags":     noIPTags,
 	}
 }
 
 // limitedOfCluster are those that are honoured in part.
 func limitedOfCluster(at string) map[string]string {
-	net := at + "networkSpec."
+	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
 	const four = "one range of IPv4: dual stack and IPv6 are not supported yet"
 	return map[string]string{
-		at + "azureEnvironment":              "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
-		at + "controlPlaneEnabled":           "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
-		at + "identityRef.kind":              IdentityKind,
-		net + "apiServerLB.sku":              "Standard",
-		net + "apiServerLB.frontendIPs":      "one address",
-		net + "apiServerLB.frontendIPsCount": "1",
-		net + "vnet.cidrBlocks":              four,
-		net + "subnets.cidrBlocks":           four,
-		net + "subnets.role":                 "control-plane, node and cluster: no bastion is made",
+		at + "azureEnvironment":                   "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
+		at + "controlPlaneEnabled":                "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
+		at + "identityRef.kind":                   IdentityKind,
+		net + "apiServerLB.sku":                   "Standard",
+		net + "apiServerLB.frontendIPs":           "one address",
+		net + "apiServerLB.frontendIPsCount":      "1",
+		net + "vnet.cidrBlocks":                   four,
+		net + "subnets.cidrBlocks":                four,
+		net + "subnets.role":                      "control-plane, node and cluster: that of a bastion is in bastionSpec",
+		net + "subnets.privateEndpoints":          newEndpoint,
+		net + "subnets.privateEndpoints.location": ofTheCluster,
+
+		bastion + "enableTunneling":   "of a new bastion",
+		bastion + "sku":               "Basic and Standard, of a new bastion",
+		bastion + "subnet.cidrBlocks": four,
+		bastion + "subnet.name":       BastionSubnetName + ": Azure takes no other",
+		bastion + "subnet.role":       BastionSubnet,
 	}
 }
 
@@ -54,13 +71,14 @@ func limitedOfCluster(at string) map[string]string {
 func unusedOfCluster(at string) map[string]string {
 	net := at + "networkSpec."
 	return map[string]string{
-		at + "identityRef.apiVersion":    "the kind says what it is",
-		net + "vnet.id":                  writtenBack,
-		net + "subnets.id":               writtenBack,
-		net + "subnets.securityGroup.id": writtenBack,
-		net + "subnets.natGateway.id":    writtenBack,
-		net + "subnets.routeTable.id":    writtenBack,
-		net + "apiServerLB.id":           writtenBack,
+		at + "identityRef.apiVersion":             "the kind says what it is",
+		net + "vnet.id":                           writtenBack,
+		net + "subnets.id":                        writtenBack,
+		at + "bastionSpec.azureBastion.subnet.id": writtenBack,
+		net + "subnets.securityGroup.id":          writtenBack,
+		net + "subnets.natGateway.id":             writtenBack,
+		net + "subnets.routeTable.id":             writtenBack,
+		net + "apiServerLB.id":                    writtenBack,
 	}
 }
 
@@ -119,7 +137,7 @@ func limitedOfPool(at string) map[string]string {
 	below := limitedOfMachine(at + "template.")
 	return map[string]string{
 		at + "identity": of[at+"identity"],
-		at + "location": "that of the cluster",
+		at + "location": ofTheCluster,
 		at + "template.networkInterfaces.privateIPConfigs": below[at+"template.networkInterfaces.privateIPConfigs"],
 		at + "template.osDisk.osType":                      below[at+"template.osDisk.osType"],
 		at + "template.spotVMOptions.evictionPolicy":       below[at+"template.spotVMOptions.evictionPolicy"],

@@ -19,32 +19,34 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 
 		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
-		at + "virtualNetwork.subnet.privateEndpoints": noEndpoints,
+		at + "virtualNetwork.subnet.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
 
 // limitedOfManagedControlPlane are those that are honoured in part.
 func limitedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		at + "aadProfile":                      "people of these groups are let in beside the agent, which has the admin credential; " + notUnset,
-		at + "aadProfile.managed":              "only true",
-		at + "addonProfiles":                   notUnset + ", such as enabled: false",
-		at + "autoscalerProfile":               notUnset,
-		at + "azureEnvironment":                limitedOfCluster("")["azureEnvironment"],
-		at + "disableLocalAccounts":            "only false: the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet",
-		at + "dnsPrefix":                       ofNewCluster,
-		at + "dnsServiceIP":                    ofNewCluster,
-		at + "enablePreviewFeatures":           "only false: what is in preview is not asked for",
-		at + "identityRef.kind":                IdentityKind,
-		at + "kubeletUserAssignedIdentity":     ofNewCluster,
-		at + "loadBalancerSKU":                 "Standard: Azure has retired Basic",
-		at + "networkPlugin":                   ofNewCluster,
-		at + "networkPolicy":                   ofNewCluster,
-		at + "nodeResourceGroupName":           ofNewCluster,
-		at + "oidcIssuerProfile.enabled":       "AKS does not turn it off",
-		at + "sshPublicKey":                    ofNewCluster + "; empty: no key, so that no login is possible",
-		at + "virtualNetwork.cidrBlock":        "one range of IPv4: dual stack and IPv6 are not supported yet",
-		at + "virtualNetwork.subnet.cidrBlock": "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "aadProfile":                                      "people of these groups are let in beside the agent, which has the admin credential; " + notUnset,
+		at + "aadProfile.managed":                              "only true",
+		at + "addonProfiles":                                   notUnset + ", such as enabled: false",
+		at + "autoscalerProfile":                               notUnset,
+		at + "azureEnvironment":                                limitedOfCluster("")["azureEnvironment"],
+		at + "disableLocalAccounts":                            "only false: the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet",
+		at + "dnsPrefix":                                       ofNewCluster,
+		at + "dnsServiceIP":                                    ofNewCluster,
+		at + "enablePreviewFeatures":                           "only false: what is in preview is not asked for",
+		at + "identityRef.kind":                                IdentityKind,
+		at + "kubeletUserAssignedIdentity":                     ofNewCluster,
+		at + "loadBalancerSKU":                                 "Standard: Azure has retired Basic",
+		at + "networkPlugin":                                   ofNewCluster,
+		at + "networkPolicy":                                   ofNewCluster,
+		at + "nodeResourceGroupName":                           ofNewCluster,
+		at + "oidcIssuerProfile.enabled":                       "AKS does not turn it off",
+		at + "sshPublicKey":                                    ofNewCluster + "; empty: no key, so that no login is possible",
+		at + "virtualNetwork.cidrBlock":                        "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "virtualNetwork.subnet.privateEndpoints":          newEndpoint,
+		at + "virtualNetwork.subnet.privateEndpoints.location": ofTheCluster,
+		at + "virtualNetwork.subnet.cidrBlock":                 "one range of IPv4: dual stack and IPv6 are not supported yet",
 	}
 }
 

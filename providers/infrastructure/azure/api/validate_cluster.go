@@ -64,7 +64,7 @@ func (v *validator) cluster(at *field.Path, s *AzureClusterSpec) {
 func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	v.site(at, s, "resourceGroup")
 	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
-	s.ControlPlaneEnabled, s.BastionSpec = nil, nil // which is empty, as controllers write it
+	s.ControlPlaneEnabled = nil
 	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
 		if !zones[zone] {
 			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
@@ -81,6 +81,16 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 		}
 	}
 	v.network(at.Child("networkSpec"), &s.NetworkSpec)
+	taken := make(map[string]bool)
+	for i := range s.NetworkSpec.Subnets {
+		v.privateEndpoints(at.Child("networkSpec", "subnets").Index(i).Child("privateEndpoints"), s.NetworkSpec.Subnets[i].PrivateEndpoints, s.Location, taken)
+	}
+	if s.BastionSpec != nil && s.BastionSpec.AzureBastion == nil { // as controllers write none
+		s.BastionSpec = nil
+	}
+	if s.BastionSpec != nil {
+		v.bastion(at.Child("bastionSpec", "azureBastion"), s.BastionSpec.AzureBastion, s.NetworkSpec.VNet.CIDRBlocks)
+	}
 }
 
 // site checks where a cluster is, its identity and its tags.
@@ -192,8 +202,8 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 	roles, nodes := map[string]int{}, 0
 	for i := range n.Subnets {
 		s, below := &n.Subnets[i], at.Index(i)
-		if s.Role == "bastion" {
-			v.Invalid(below.Child("role"), s.Role, "bastions are not made yet: leave the subnet out")
+		if s.Role == BastionSubnet {
+			v.Invalid(below.Child("role"), s.Role, "the subnet of a bastion is in bastionSpec.azureBastion.subnet: leave it out here")
 			continue
 		}
 		if v.Required(below.Child("role"), s.Role, "control-plane, node or cluster") {
@@ -210,9 +220,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 			}
 		}
 		p := v.cidrs(below.Child("cidrBlocks"), s.CIDRBlocks)
-		if whole.IsValid() && p.IsValid() && (!whole.Contains(p.Addr()) || p.Bits() < whole.Bits()) {
-			v.Invalid(below.Child("cidrBlocks").Index(0), p.String(), "must be within "+whole.String()+" of vnet.cidrBlocks")
-		}
+		v.within(below.Child("cidrBlocks"), p, whole)
 		v.named(below.Child("name"), s.Name)
 		v.subnet(below, s)
 	}
@@ -223,6 +231,13 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 		v.Invalid(at, nodes, "a subnet has the role node, or cluster")
 	}
 	objects.Unique(v, at, n.Subnets, "name", func(s Subnet) string { return strings.ToLower(cmp.Or(s.Name, "the default of role "+s.Role)) })
+}
+
+// within checks that a range is in that of the VNet.
+func (v *validator) within(at *field.Path, part, whole netip.Prefix) {
+	if whole.IsValid() && part.IsValid() && (!whole.Contains(part.Addr()) || part.Bits() < whole.Bits()) {
+		v.Invalid(at.Index(0), part.String(), "must be within "+whole.String()+" of vnet.cidrBlocks")
+	}
 }
 
 func (v *validator) subnet(at *field.Path, s *Subnet) {

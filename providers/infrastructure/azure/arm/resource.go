@@ -16,9 +16,15 @@ type Resource[P any] struct {
 	Location   string   `json:"location,omitempty"`
 	ETag       string   `json:"etag,omitempty"`
 	ManagedBy  string   `json:"managedBy,omitempty"` // of a resource group that a service made
+	SKU        SKUName  `json:"sku,omitzero"`
 	Tags       Tags     `json:"tags,omitempty"`
 	Zones      []string `json:"zones,omitempty"`
 	Properties P        `json:"properties"`
+}
+
+// A SKUName says which of its offers a resource is.
+type SKUName struct {
+	Name string `json:"name"`
 }
 
 // A Ref is a reference to a resource.
@@ -63,6 +69,31 @@ type Subnet struct {
 	NSG      *Ref     `json:"networkSecurityGroup"`
 	NAT      *Ref     `json:"natGateway"`
 	Table    *Ref     `json:"routeTable"`
+
+	Endpoints []Ref `json:"privateEndpoints"`
+}
+
+// A Bastion is Azure's service through which people reach machines.
+type Bastion struct {
+	State
+	Tunneling bool `json:"enableTunneling"`
+}
+
+// A PrivateEndpoint is an address of a service in a subnet.
+type PrivateEndpoint struct {
+	State
+	Subnet      Ref                    `json:"subnet"`
+	Connections []Resource[Connection] `json:"privateLinkServiceConnections"`
+	Manual      []Resource[Connection] `json:"manualPrivateLinkServiceConnections"` // which people approve
+}
+
+// A Connection leads from a private endpoint to a service.
+type Connection struct {
+	Service string `json:"privateLinkServiceId"`
+	State   struct {
+		Status      string `json:"status"` // Pending, Approved, Rejected, Disconnected
+		Description string `json:"description"`
+	} `json:"privateLinkServiceConnectionState"`
 }
 
 // NSG is a network security group.
@@ -133,6 +164,7 @@ type Link struct{ State }
 type Interface struct {
 	State
 	VM             *Ref                        `json:"virtualMachine"`
+	Endpoint       *Ref                        `json:"privateEndpoint"`
 	Configurations []Resource[IPConfiguration] `json:"ipConfigurations"`
 }
 
@@ -356,6 +388,8 @@ const (
 
 	RouteTables = "Microsoft.Network/routeTables"
 	Sets        = "Microsoft.Compute/availabilitySets"
+	Bastions    = "Microsoft.Network/bastionHosts"
+	Endpoints   = "Microsoft.Network/privateEndpoints"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

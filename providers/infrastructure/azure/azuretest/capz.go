@@ -19,6 +19,7 @@ type CAPZ struct {
 	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
 	Sets             bool // machines are in availability sets, and not in zones
+	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
 // LeftByCAPZ is what there is of such a cluster.
@@ -84,6 +85,19 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		id := vnet + "/subnets/" + o.Name + "-" + role + "-subnet"
 		c.Put(id, object{"properties": p})
 		subnets[role] = id
+	}
+	if o.Access {
+		within := vnet + "/subnets/AzureBastionSubnet"
+		c.Put(within, object{"properties": object{"addressPrefix": "10.255.255.224/27"}})
+		ip := put(network("publicIPAddresses", o.Name+"-azure-bastion-pip"), "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
+		put(network("bastionHosts", o.Name+"-azure-bastion"), "Bastion", object{"sku": object{"name": "Basic"}, "properties": object{
+			"enableTunneling": false, "ipConfigurations": []any{object{"name": "a", "properties": object{"subnet": ref(within), "publicIPAddress": ref(ip)}}},
+		}})
+		put(network("privateEndpoints", "registry"), "common", object{"properties": object{
+			"subnet": ref(subnets["node"]), "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
+				"privateLinkServiceId": "/subscriptions/x/registry", "privateLinkServiceConnectionState": object{"status": "Approved"},
+			}}},
+		}})
 	}
 	if o.Peer != "" {
 		for from, to := range map[string]string{vnet: o.Peer, o.Peer: vnet} {

@@ -38,8 +38,11 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 			return
 		}
 	}
-	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) {
+	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) || r == nil && !c.takesAccess(w, kind, body) {
 		return
+	}
+	if kind == "subnets" {
+		delete(properties(body), "privateEndpoints") // which is not the caller's to say
 	}
 	if why, code := c.missing(id, body); why != "" {
 		status := http.StatusBadRequest
@@ -153,6 +156,8 @@ func (c *Cloud) born(r *resource) {
 		if dns, ok := p["dnsSettings"].(object); ok {
 			dns["fqdn"] = fmt.Sprintf("%v.%v.cloudapp.azure.com", dns["domainNameLabel"], r.body["location"])
 		}
+	case endpointKind:
+		c.bornEndpoint(r)
 	case "networkinterfaces":
 		list, _ := p["ipConfigurations"].([]any)
 		for _, x := range list {

@@ -114,8 +114,11 @@ func actionsOf(method string, call Call) (own string, linked []string) {
 		if strings.HasPrefix(strings.ToLower(id), strings.ToLower(call.ID)+"/") {
 			return
 		}
-		if id = ofPart(id); slices.Contains(joins, id) {
+		switch id = ofPart(id); {
+		case slices.Contains(joins, id):
 			linked = append(linked, id+"/join/action")
+		case id == "Microsoft.Network/applicationSecurityGroups":
+			linked = append(linked, id+"/joinIpConfiguration/action")
 		}
 	})
 	identity, _ := call.Body["identity"].(object)

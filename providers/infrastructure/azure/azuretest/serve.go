@@ -374,6 +374,8 @@ func (c *Cloud) gone(r *resource) {
 		c.goneVM(r)
 	case managedKind, poolKind:
 		c.goneManaged(r)
+	case endpointKind:
+		c.goneEndpoint(r)
 	}
 }
 
@@ -385,7 +387,9 @@ func (c *Cloud) shown(r *resource, q url.Values) object {
 		subnets := []any{}
 		for _, k := range slices.Sorted(maps.Keys(c.res)) {
 			if s := c.res[k]; s.kind == "subnets" && strings.HasPrefix(k, strings.ToLower(r.id)+"/") {
-				subnets = append(subnets, clone(s.body))
+				is := clone(s.body)
+				properties(is)["privateEndpoints"] = c.endpointsOf(s.id)
+				subnets = append(subnets, is)
 			}
 		}
 		properties(out)["subnets"] = subnets

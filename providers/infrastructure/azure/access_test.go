@@ -1,0 +1,220 @@
+package azure_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/azure/azuretest"
+)
+
+const (
+	registry = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/images"
+	endpoint = "{name: registry, customNetworkInterfaceName: registry-nic, privateLinkServiceConnections: [{privateLinkServiceID: " + registry + ", groupIDs: [registry]}]}"
+)
+
+// The specs of clusters with a bastion and with a private endpoint.
+var (
+	bastioned = strings.Replace(clusterSpec, "identityRef:", "bastionSpec: {azureBastion: {sku: Standard, enableTunneling: true}}, identityRef:", 1)
+	endpoints = strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane}, {role: node, privateEndpoints: ["+endpoint+"]}]}, identityRef:", 1)
+)
+
+// rest reports whether nothing is to do.
+func rest(i fleet.Infrastructure) bool { return i.Ready && len(i.Drift)+len(i.Upkeep) == 0 }
+
+// follow has the cluster follow Git until it is so.
+func (w *world) follow(c *fleet.Cluster, what string, is func() bool) {
+	w.Helper()
+	w.until(c, what, func(i fleet.Infrastructure) bool {
+		if !rest(i) {
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", c)
+		}
+		return rest(i) && is()
+	})
+}
+
+// end deletes the cluster with the machine m-0.
+func (w *world) end(c *fleet.Cluster) {
+	w.Helper()
+	gone := *c
+	gone.Delete = true
+	if err := w.p.DeleteMachine(w.Context(), "op", &gone, "m-0", ""); err != nil {
+		w.Error(err)
+	}
+	time.Sleep(settle)
+	w.dismantle(c)
+}
+
+// TestBastion: a bastion is made once, with its subnet and address, before the first machine. It is not looked for afterwards
+// by clusters without one, goes when it left Git, and with the cluster.
+func TestBastion(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(bastioned, machineSpec)
+		w.Inject(azuretest.Fault{Method: "PUT bastionhosts", Lose: true, Times: 1})
+		w.ready(&c)
+		all := w.Resources("bastionhosts")
+		if len(all) != 1 || all[0].Name != "eu-1-azure-bastion" || all[0].Body["sku"].(map[string]any)["name"] != "Standard" || all[0].Body["properties"].(map[string]any)["enableTunneling"] != true {
+			t.Fatalf("bastions are %v", all)
+		}
+		s, _ := w.Resource(groupID("rg-2") + "/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/subnets/AzureBastionSubnet")
+		if p, _ := s.Body["properties"].(map[string]any); p["addressPrefix"] != "10.255.255.192/26" {
+			t.Errorf("the subnet is %v", s.Body)
+		}
+		w.create(&c, "m-0")
+		w.Remove(all[0].ID)
+		if got := w.observe(&c); !got.Ready || !slices.Contains(got.Drift, "create bastion eu-1-azure-bastion") {
+			t.Errorf("machines wait for the bastion: %q, drift %q", got.Message, got.Drift)
+		}
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		if got := w.observe(&c); !got.Ready {
+			t.Errorf("machines wait for the bastion: %q", got.Message)
+		}
+		w.follow(&c, "made again", func() bool { return len(w.Resources("bastionhosts")) == 1 })
+
+		basic := newCluster(t, strings.Replace(strings.Replace(bastioned, "sku: Standard, enableTunneling: true", "", 1), "GROUP", "rg-2", 1), machineSpec)
+		if got := w.observe(&basic); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "has sku Standard and enableTunneling true, and not Basic and false") {
+			t.Errorf("with another SKU: %q, drift %q", got.Message, got.Drift)
+		}
+		without := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
+		w.follow(&without, "gone", func() bool {
+			return len(w.Resources("bastionhosts")) == 0 && !slices.ContainsFunc(w.Resources("publicipaddresses"), func(r azuretest.Resource) bool { return strings.Contains(r.Name, "bastion") })
+		})
+		time.Sleep(settle)
+		w.ResetCalls()
+		w.observe(&without)
+		if i := slices.IndexFunc(w.Calls(), func(c azuretest.Call) bool {
+			return strings.Contains(c.Method, "bastionhosts") || strings.Contains(c.Method, "privateendpoints")
+		}); i >= 0 {
+			t.Errorf("an observation of a cluster without them called %s", w.Calls()[i].Method)
+		}
+		w.follow(&c, "back", func() bool { return len(w.Resources("bastionhosts")) == 1 })
+		w.end(&c)
+		if n := len(w.Resources("bastionhosts")) + len(w.Resources("virtualnetworks")) + len(w.Resources("publicipaddresses")); n > 0 {
+			t.Errorf("%d things are left", n)
+		}
+	})
+}
+
+// TestBastionOfOthers: one of others under its name is not touched, and a VNet of people has to have the subnet.
+func TestBastionOfOthers(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, machineSpec)
+		w.create(&c, "m-0")
+		w.Put(groupID("rg-2")+"/providers/Microsoft.Network/bastionHosts/eu-1-azure-bastion", map[string]any{"location": azuretest.Location})
+		with := newCluster(t, strings.Replace(bastioned, "GROUP", "rg-2", 1), machineSpec)
+		var err error
+		for range 4 {
+			time.Sleep(settle)
+			err = w.p.EnsureInfrastructure(w.Context(), "op", &with)
+		}
+		if wantKind(t, "EnsureInfrastructure", err, fleet.Conflict); !strings.Contains(err.Error(), "that is not of the cluster") {
+			t.Error(err)
+		}
+		if err := w.p.CreateMachine(w.Context(), "op", request(&with, "m-1")); err != nil {
+			t.Error(err)
+		}
+	})
+	in(t, func(w *world) {
+		w.Put(hub, map[string]any{"location": azuretest.Location})
+		for _, s := range []string{"a", "b"} {
+			w.Put(hub+"/subnets/"+s, map[string]any{"properties": map[string]any{"addressPrefix": "10.0.0.0/16"}})
+		}
+		c := w.cluster(strings.Replace(bastioned, "identityRef:", "networkSpec: {vnet: {name: hub, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), machineSpec)
+		err := w.p.EnsureInfrastructure(w.Context(), "op", &c)
+		if wantKind(t, "EnsureInfrastructure", err, fleet.Invalid); !strings.Contains(err.Error(), "has no subnet AzureBastionSubnet") {
+			t.Error(err)
+		}
+		w.Put(hub+"/subnets/AzureBastionSubnet", map[string]any{"properties": map[string]any{"addressPrefix": "10.9.0.0/26"}})
+		w.ready(&c)
+		w.create(&c, "m-0")
+		w.end(&c)
+		if len(w.Resources("bastionhosts")) > 0 || len(w.Resources("subnets")) != 3 {
+			t.Errorf("left are %v and %v", w.Resources("bastionhosts"), w.Resources("subnets"))
+		}
+	})
+}
+
+// TestPrivateEndpoints: private endpoints are made once, in their subnets, and go when they left Git, and with the cluster. What
+// the service has not approved, and what cannot be followed, is told, and holds no machine up.
+func TestPrivateEndpoints(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(endpoints, machineSpec)
+		w.Inject(azuretest.Fault{Method: "PUT privateendpoints", Lose: true, Times: 1})
+		w.ready(&c)
+		all := w.Resources("privateendpoints")
+		if len(all) != 1 || all[0].Name != "registry" {
+			t.Fatalf("private endpoints are %v", all)
+		}
+		if in := all[0].Body["properties"].(map[string]any)["subnet"].(map[string]any)["id"]; !strings.HasSuffix(in.(string), "/eu-1-node-subnet") {
+			t.Errorf("it is in %v", in)
+		}
+		w.create(&c, "m-0")
+		for what, tc := range map[string]struct{ spec, want string }{
+			"another service": {strings.Replace(endpoint, registry, registry+"-2", 1), "does not lead to " + registry + "-2"},
+			"another subnet":  {endpoint, "private endpoint registry is in "},
+		} {
+			spec := strings.Replace(endpoints, endpoint, tc.spec, 1)
+			if what == "another subnet" {
+				spec = strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane, privateEndpoints: ["+endpoint+"]}, {role: node}]}, identityRef:", 1)
+			}
+			other := newCluster(t, strings.Replace(spec, "GROUP", "rg-2", 1), machineSpec)
+			if got := w.observe(&other); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], tc.want) {
+				t.Errorf("%s: %q, drift %q", what, got.Message, got.Drift)
+			}
+		}
+		second := strings.Replace(endpoint, "registry, customNetworkInterfaceName: registry-nic,", "vault, manualApproval: true,", 1)
+		two := newCluster(t, strings.Replace(strings.Replace(endpoints, endpoint, second, 1), "GROUP", "rg-2", 1), machineSpec)
+		w.until(&two, "replaced", func(i fleet.Infrastructure) bool {
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", &two)
+			all := w.Resources("privateendpoints")
+			return len(all) == 1 && all[0].Name == "vault" && len(i.Drift) == 1 && strings.Contains(i.Drift[0], "connection images is Pending: as the double has it")
+		})
+		w.Edit(w.Resources("privateendpoints")[0].ID, func(body map[string]any) {
+			list := body["properties"].(map[string]any)["manualPrivateLinkServiceConnections"].([]any)
+			list[0].(map[string]any)["properties"].(map[string]any)["privateLinkServiceConnectionState"] = map[string]any{"status": "Approved"}
+		})
+		w.follow(&two, "approved", func() bool { return true })
+		none := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
+		w.follow(&none, "gone", func() bool { return len(w.Resources("privateendpoints")) == 0 })
+		w.follow(&c, "back", func() bool { return len(w.Resources("privateendpoints")) == 1 })
+		w.end(&none) // a deletion sees what left Git, too
+		if n := len(w.Resources("privateendpoints")) + len(w.Resources("virtualnetworks")) + len(w.Resources("networkinterfaces")); n > 0 {
+			t.Errorf("%d things are left", n)
+		}
+	})
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(endpoints, registry, registry+"-missing", 1), machineSpec)
+		var err error
+		for range 6 {
+			time.Sleep(settle)
+			err = w.p.EnsureInfrastructure(w.Context(), "op", &c)
+		}
+		if err == nil || !strings.Contains(err.Error(), "failed. It was not found.") {
+			t.Errorf("a service that is not there: %v", err)
+		}
+	})
+}
+
+// TestPrivateEndpointOfAKS: the same in the network of a cluster of AKS, with which it goes.
+func TestPrivateEndpointOfAKS(t *testing.T) {
+	inAKS(t, planeSpec, func(w *managedWorld) {
+		w.change("version: v1.33.5", "version: v1.33.5, virtualNetwork: {subnet: {privateEndpoints: ["+endpoint+"]}}")
+		w.rest()
+		if n := len(w.Resources("privateendpoints")); n != 1 {
+			t.Errorf("%d private endpoints are there", n)
+		}
+		w.c.Delete = true
+		for range 40 {
+			if w.step() {
+				break
+			}
+		}
+		if n := len(w.Resources("privateendpoints")) + len(w.Resources("virtualnetworks")); n > 0 {
+			t.Errorf("%d things are left: %v", n, w.errs)
+		}
+	})
+}
