@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,11 +29,25 @@ func rest(i fleet.Infrastructure) bool { return i.Ready && len(i.Drift)+len(i.Up
 func (w *world) follow(c *fleet.Cluster, what string, is func() bool) {
 	w.Helper()
 	w.until(c, what, func(i fleet.Infrastructure) bool {
-		if !rest(i) {
-			_ = w.p.EnsureInfrastructure(w.Context(), "op", c)
+		if rest(i) {
+			return is()
 		}
-		return rest(i) && is()
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", c); err != nil && strings.Contains(err.Error(), "change ") {
+			w.Error(err) // as if what was just made were not as Git has it
+		}
+		return false
 	})
+	w.unrefused()
+}
+
+// unrefused reports deletions that the cloud refused, of what others still need.
+func (w *world) unrefused() {
+	w.Helper()
+	for _, c := range w.Calls() {
+		if strings.HasPrefix(c.Method, "DELETE") && c.Status == http.StatusBadRequest {
+			w.Errorf("%s of %s was refused", c.Method, c.ID)
+		}
+	}
 }
 
 // end deletes the cluster with the machine m-0.
@@ -44,7 +59,14 @@ func (w *world) end(c *fleet.Cluster) {
 		w.Error(err)
 	}
 	time.Sleep(settle)
+	if got := w.observe(&gone); strings.Contains(got.Message, "nic") {
+		w.Errorf("people are told %s", got.Message)
+	}
+	for _, kind := range []string{"bastionhosts", "privateendpoints"} { // which go later than the rest
+		w.Inject(azuretest.Fault{Method: "DELETE " + kind, Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Times: 6})
+	}
 	w.dismantle(c)
+	w.unrefused()
 }
 
 // TestBastion: a bastion is made once, with its subnet and address, before the first machine. It is not looked for afterwards
@@ -70,8 +92,15 @@ func TestBastion(t *testing.T) {
 		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(tick / 2)
+		w.Edit(all[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Creating" })
 		if got := w.observe(&c); !got.Ready {
 			t.Errorf("machines wait for the bastion: %q", got.Message)
+		}
+		w.Edit(all[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Succeeded" })
+		orphans, err := w.p.Orphans(w.Context(), c.Fleet, []*fleet.Cluster{func() *fleet.Cluster { c := c; c.Key.Name = "other"; return &c }()})
+		if err != nil || !slices.ContainsFunc(orphans, func(o fleet.Orphan) bool { return o.Kind == "bastionHosts" }) {
+			t.Errorf("orphans are %v, %v", orphans, err)
 		}
 		w.follow(&c, "made again", func() bool { return len(w.Resources("bastionhosts")) == 1 })
 
@@ -131,6 +160,9 @@ func TestBastionOfOthers(t *testing.T) {
 		w.Put(hub+"/subnets/AzureBastionSubnet", map[string]any{"properties": map[string]any{"addressPrefix": "10.9.0.0/26"}})
 		w.ready(&c)
 		w.create(&c, "m-0")
+		if n := len(w.Resources("bastionhosts")); n != 1 {
+			t.Errorf("%d bastions are there", n)
+		}
 		w.end(&c)
 		if len(w.Resources("bastionhosts")) > 0 || len(w.Resources("subnets")) != 3 {
 			t.Errorf("left are %v and %v", w.Resources("bastionhosts"), w.Resources("subnets"))

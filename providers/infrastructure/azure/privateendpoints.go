@@ -93,9 +93,6 @@ func endpointBody(e *api.PrivateEndpoint, subnet string) map[string]any {
 // compareEndpoint tells what Git asks for of a private endpoint that is there, and is not so.
 func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEndpoint], e *api.PrivateEndpoint, subnet string) {
 	connections := slices.Concat(is.Properties.Connections, is.Properties.Manual)
-	if len(connections) == 0 {
-		return // it was made a moment ago
-	}
 	leads := func(c api.PrivateLinkConnection) bool {
 		return slices.ContainsFunc(connections, func(has arm.Resource[arm.Connection]) bool {
 			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID)
