@@ -17,12 +17,14 @@ import (
 
 // Check implements providers.Checker.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
-	return driver.Check(clusters, "subscription", func(c *fleet.Cluster, note driver.Note) error { return p.check(ctx, c, note) }), nil
+	lacks := make(demands)
+	out := driver.Check(clusters, "subscription", func(c *fleet.Cluster, note driver.Note) error { return p.check(ctx, c, note, lacks) })
+	return append(out, lacks.find(ctx)...), nil
 }
 
-// check looks up what the machines of c need: the subscription, the VNet, the rights, the quota, and of each pool the size, its
-// zones and the image.
-func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
+// check looks up what the machines of c need: the subscription, the VNet, the rights, and of each pool the size, its zones and
+// the image. It adds those that are to be made to lacks.
+func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note, lacks demands) error {
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return arm.WrapLook("look at Azure", err)
@@ -38,7 +40,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 	}
 	v.checkRights(ctx, note)
 	if api.IsManaged(c) {
-		return p.checkManaged(ctx, c, note)
+		return p.checkManaged(ctx, c, note, lacks)
 	}
 	for _, pool := range c.Pools() {
 		spec, err := api.ReadMachine(pool.Infrastructure)
@@ -49,7 +51,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: c, Pool: pool, FailureDomain: pool.FailureDomain})
 		note("size", spec.VMSize+" in zones "+cmp.Or(strings.Join(zones, ", "), "none"), err)
 		v.checkImage(ctx, pool, spec, note)
+		lacks.add(ctx, v, pool.Replicas-v.machinesOf(pool.Name), spec.VMSize, spec.SpotVMOptions != nil)
 	}
-	v.checkQuota(ctx, note)
 	return nil
 }

@@ -244,7 +244,7 @@ func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluste
 }
 
 // checkManaged looks up what a cluster of AKS needs.
-func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
+func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driver.Note, lacks demands) error {
 	m, err := p.lookManaged(ctx, c)
 	if err != nil {
 		return arm.WrapLook("look at AKS", err)
@@ -257,6 +257,10 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 		_, err := m.firstPool()
 		note("System pool", "", err)
 	}
+	all, err := m.agentPools(ctx)
+	if err != nil {
+		return arm.WrapLook("look at the agent pools", err)
+	}
 	for _, pool := range c.KeptPools {
 		spec, err := api.ReadPool(pool.Infrastructure)
 		if err != nil {
@@ -268,6 +272,14 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 			err = fleet.Errorf(fleet.Invalid, "find size "+spec.SKU, "%s has no such size (name another in sku)", m.spec.Location)
 		}
 		note("size", spec.SKU, err)
+		count := pool.Count
+		if pool.Range != nil {
+			count = pool.Range.Bound(count)
+		}
+		if is := m.poolOf(all, pool.Name); is != nil {
+			count -= is.is.Properties.Count
+		}
+		lacks.add(ctx, m.view, count, spec.SKU, spec.ScaleSetPriority == api.SpotPool)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
@@ -20,46 +22,71 @@ const (
 	spotQuota  = "lowPriorityCores"
 )
 
-// checkQuota compares the cores of machines that are to be made with what is left of the quotas.
-func (v *view) checkQuota(ctx context.Context, note driver.Note) {
-	needs := make(map[string]int)
-	for _, pool := range v.c.Pools() {
-		spec, err := api.ReadMachine(pool.Infrastructure)
-		if err != nil {
-			continue // the size says so
+// A quota is one of a location of a subscription.
+type quota struct{ subscription, location, name string }
+
+// A demand is what machines that are to be made need of a quota, and whose they are.
+type demand struct {
+	site     *site
+	cores    int
+	clusters []fleet.Key
+}
+
+// demands are those of a fleet.
+type demands map[quota]*demand
+
+// add notes count machines of a size that v's cluster lacks.
+func (all demands) add(ctx context.Context, v *view, count int, size string, spot bool) {
+	s, _, err := v.place.sizeOf(ctx, v.spec.Location, size)
+	if err != nil || count <= 0 || s.cores == 0 {
+		return // the finding of the size says why
+	}
+	names := []string{coresQuota, s.family}
+	if spot {
+		names = []string{spotQuota}
+	}
+	for _, name := range names {
+		q := quota{v.place.Subscription(), v.spec.Location, name}
+		n := all[q]
+		if n == nil {
+			n = &demand{site: v.place.site}
+			all[q] = n
 		}
-		s, _, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize)
-		n := (pool.Replicas - v.machinesOf(pool.Name)) * s.cores
-		switch {
-		case err != nil || n <= 0:
-		case spec.SpotVMOptions != nil:
-			needs[spotQuota] += n
-		default:
-			needs[coresQuota] += n
-			needs[s.family] += n
+		n.cores += count * s.cores
+		if !slices.Contains(n.clusters, v.c.Key) {
+			n.clusters = append(n.clusters, v.c.Key)
 		}
 	}
-	if len(needs) == 0 {
-		return
-	}
+}
+
+// find compares them with what is left of the quotas.
+func (all demands) find(ctx context.Context) (out []providers.Finding) {
 	const op = "check the quota of cores"
-	all, err := arm.List[arm.Usage](ctx, v.place.Client, "/subscriptions/"+v.place.Subscription()+"/providers/Microsoft.Compute/locations/"+v.spec.Location+"/usages")
-	if err != nil {
-		note("quota", "", arm.WrapLook(op, err))
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		i := slices.IndexFunc(all, func(u arm.Usage) bool { return strings.EqualFold(u.Name.Value, name) })
-		if i < 0 {
-			continue
+	usages, failed := make(map[string][]arm.Usage), make(map[string]error)
+	for _, q := range slices.SortedFunc(maps.Keys(all), func(a, b quota) int {
+		return cmp.Or(cmp.Compare(a.subscription, b.subscription), cmp.Compare(a.location, b.location), cmp.Compare(a.name, b.name))
+	}) {
+		at := "/subscriptions/" + q.subscription + "/providers/Microsoft.Compute/locations/" + q.location + "/usages"
+		if _, known := failed[at]; !known {
+			usages[at], failed[at] = arm.List[arm.Usage](ctx, all[q].site.Client, at)
 		}
-		text := fmt.Sprintf("%s: %d of %d are used, and %d more are needed", all[i].Name.Value, all[i].Current, all[i].Limit, needs[name])
-		if all[i].Limit-all[i].Current < needs[name] {
-			note("quota", "", fleet.Errorf(fleet.Exhausted, op, "%s (have the quota raised in the portal)", text))
+		f := providers.Finding{Clusters: all[q].clusters, What: "quota"}
+		i := slices.IndexFunc(usages[at], func(u arm.Usage) bool { return strings.EqualFold(u.Name.Value, q.name) })
+		switch {
+		case failed[at] != nil:
+			f.Err = arm.WrapLook(op, failed[at])
+		case i < 0: // Azure has none of that name
 			continue
+		default:
+			u := usages[at][i]
+			f.Text = fmt.Sprintf("%s: %d of %d are used, and %d more are needed", u.Name.Value, u.Current, u.Limit, all[q].cores)
+			if u.Limit-u.Current < all[q].cores {
+				f.Text, f.Err = "", fleet.Errorf(fleet.Exhausted, op, "%s (have the quota raised in the portal)", f.Text)
+			}
 		}
-		note("quota", text, nil)
+		out = append(out, f)
 	}
+	return out
 }
 
 // checkImage looks up the image of a pool. Of one of the marketplace whose version is the latest, nothing is looked up.

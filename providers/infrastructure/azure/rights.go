@@ -84,7 +84,7 @@ func rights() []right {
 	add(newGroup, groups, "write", "delete", "resources/read")
 	add(never, "", "Microsoft.Resources/subscriptions/resources/read", "Microsoft.Resources/tags/write", "Microsoft.Authorization/permissions/read")
 	add(nil, network, "virtualNetworks/read", "virtualNetworks/subnets/join/action", "networkSecurityGroups/read", "natGateways/read", "publicIPAddresses/read", "loadBalancers/read", "networkInterfaces/read", "privateDnsZones/read")
-	add(nil, compute, "virtualMachines/read", "disks/read")
+	add(nil, compute, "virtualMachines/read", "disks/read", "skus/read", "locations/usages/read")
 	add(ownVNet, network, "virtualNetworks/write", "virtualNetworks/delete", "virtualNetworks/subnets/read", "virtualNetworks/subnets/write")
 	add(ownVMNet, network, "networkSecurityGroups/write", "networkSecurityGroups/delete", "networkSecurityGroups/join/action", "natGateways/write", "natGateways/delete", "natGateways/join/action")
 	add(func(v *view) bool { return ownVMNet(v) || public(v) || withBastion(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
@@ -97,7 +97,7 @@ func rights() []right {
 	add(never, network, "loadBalancers/inboundNatRules/join/action")
 	add(func(v *view) bool { return private(v) && v.spec.NetworkSpec.PrivateDNSZone != "None" }, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
 		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete", "virtualNetworks/join/action")
-	add(ofVMs, compute, "virtualMachines/write", "virtualMachines/delete", "disks/write", "disks/delete", "skus/read", "locations/usages/read")
+	add(ofVMs, compute, "virtualMachines/write", "virtualMachines/delete", "disks/write", "disks/delete")
 	add(ofVMs, network, "networkInterfaces/write", "networkInterfaces/delete")
 	add(racks, compute, "availabilitySets/read", "availabilitySets/write", "availabilitySets/delete")
 	add(fromGallery, compute, "galleries/images/versions/read")

@@ -312,3 +312,43 @@ func TestCheckRights(t *testing.T) {
 		}
 	})
 }
+
+// TestQuotaOfFleet: what all clusters of a location lack is compared with its quota together, agent pools of AKS too.
+func TestQuotaOfFleet(t *testing.T) {
+	find := func(w *world, clusters ...*fleet.Cluster) (out []string) {
+		found, err := w.p.Check(w.Context(), clusters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.What == "quota" {
+				out = append(out, fmt.Sprint(f.Clusters, " ", f.Text, f.Err))
+			}
+		}
+		return out
+	}
+	in(t, func(w *world) {
+		other := w.cluster(clusterSpec, machineSpec)
+		other.Key.Name = "eu-2"
+		w.create(&w.c, "m-0")
+		w.SetUsage("standardDSv5Family", 970, 1000)
+		w.ResetCalls()
+		want := []string{
+			"[prod/eu-1 prod/eu-2] cores: 0 of 1000 are used, and 44 more are needed<nil>",
+			"[prod/eu-1 prod/eu-2] cannot check the quota of cores: standardDSv5Family: 970 of 1000 are used, and 44 more are needed (have the quota raised in the portal)",
+		}
+		if d := cmp.Diff(want, find(w, &w.c, &other)); d != "" {
+			t.Errorf("quotas (-want +got): %s", d)
+		}
+		if n := len(slices.DeleteFunc(w.Calls(), func(c azuretest.Call) bool { return c.Method != "LIST usages" })); n != 1 {
+			t.Errorf("usages were listed %d times", n)
+		}
+	})
+	inAKS(t, planeSpec, func(w *managedWorld) {
+		before := find(w.world, &w.c)
+		w.rest()
+		if after := find(w.world, &w.c); len(before) == 0 || !strings.HasPrefix(before[0], "[prod/eu-1] cores: 0 of 1000 are used, and 8 more") || len(after) > 0 {
+			t.Errorf("quotas before there are pools are %q, and after that %q", before, after)
+		}
+	})
+}
