@@ -312,9 +312,13 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 			}
 			address["loadBalancerBackendAddressPools"] = []any{arm.Ref{ID: pool}}
 		}
+		addresses := []any{map[string]any{"name": "pipConfig", "properties": address}}
+		if s.six {
+			addresses = append(addresses, map[string]any{"name": "ipConfigv6", "properties": map[string]any{"subnet": arm.Ref{ID: s.id}, "privateIPAddressVersion": "IPv6"}})
+		}
 		p := map[string]any{
 			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": ptr.Deref(spec.EnableIPForwarding, false),
-			"ipConfigurations": []any{map[string]any{"name": "pipConfig", "properties": address}},
+			"ipConfigurations": addresses,
 		}
 		if want.AcceleratedNetworking != nil {
 			p["enableAcceleratedNetworking"] = *want.AcceleratedNetworking

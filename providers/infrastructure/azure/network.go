@@ -24,7 +24,10 @@ type network struct {
 }
 
 // A subnet is one that is ready.
-type subnet struct{ role, name, id string }
+type subnet struct {
+	role, name, id string
+	six            bool // machines have addresses of IPv6 in it, too
+}
 
 // subnet returns the one for machines of a role, or that of a name; nil: it is not ready.
 func (n network) subnet(role fleet.Role, name string) *subnet {
@@ -157,9 +160,15 @@ func (v *view) givenNetwork(d *steps.Decision) network {
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
-		if id := find(name, "networkSpec.subnets"); id != "" {
-			n.subnets = append(n.subnets, subnet{want.Role, name, id})
+		id := find(name, "networkSpec.subnets")
+		if id == "" {
+			continue
 		}
+		if is := subnetOf(v.given, name); wantsSix(want) && !slices.ContainsFunc(ranges(is), isSix) {
+			d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "subnet %s of VNet %s, which is not of the cluster, has no range of IPv6 (add one in Azure, or leave it out of cidrBlocks)", name, v.given.Name))
+			continue
+		}
+		n.subnets = append(n.subnets, subnet{want.Role, name, id, wantsSix(want)})
 	}
 	if v.bastion() != nil {
 		n.bastion = find(api.BastionSubnetName, "bastionSpec.azureBastion")
@@ -279,7 +288,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	vnet := there(v, d, &v.vnets, arm.VNets, vnetPart, v.vnetName(), v.spec.NetworkSpec.VNet.Tags, func() map[string]any {
 		return map[string]any{"properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": cidr}}}
 	})
-	if vnet != nil && !slices.Contains(vnet.Properties.AddressSpace.Prefixes, cidr[0]) {
+	if vnet != nil && !hasAll(vnet.Properties.AddressSpace.Prefixes, cidr) {
 		d.CannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
 	}
 	n := network{}
@@ -295,7 +304,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		if api.IsManaged(v.c) { // AKS makes what the subnet needs beside it
 			if vnet != nil {
 				if id := v.subnet(d, vnet, want, "", "", "", &busy); id != "" {
-					n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
+					n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id, false})
 				}
 			}
 			continue
@@ -313,7 +322,8 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 			continue
 		}
 		if id := v.subnet(d, vnet, want, nsg.ID, nat, table, &busy); id != "" {
-			n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
+			six := wantsSix(want) && slices.ContainsFunc(ranges(v.existing(vnet, want)), isSix)
+			n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id, six})
 		}
 	}
 	if vnet != nil {
@@ -425,7 +435,7 @@ func withZones(body map[string]any, zones []string) map[string]any {
 
 // subnet decides about a subnet of the VNet, and returns its id once it is ready. Azure changes one at a time.
 func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat, table string, busy *bool) string {
-	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
+	name, cidr := v.subnetName(want), strings.Join(want.CIDRBlocks, ", ")
 	properties := func(p map[string]any) {
 		if nsg != "" {
 			p["networkSecurityGroup"] = arm.Ref{ID: nsg}
@@ -441,6 +451,9 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 	if s == nil {
 		d.Add(steps.Step{What: "create subnet " + name + " " + cidr, Essential: true, Blocked: *busy, Do: func(ctx context.Context) error {
 			p := map[string]any{"addressPrefix": cidr}
+			if len(want.CIDRBlocks) > 1 {
+				p = map[string]any{"addressPrefixes": want.CIDRBlocks}
+			}
 			properties(p)
 			var services []map[string]any
 			for _, e := range want.ServiceEndpoints {
@@ -452,7 +465,7 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 			err := v.place.Put(ctx, vnet.ID+"/subnets/"+name, map[string]any{"properties": p}, arm.Absent())
 			if err == nil {
 				s := arm.Resource[arm.Subnet]{Name: name}
-				s.Properties.Prefix, s.Properties.Provisioning = cidr, made
+				s.Properties.Prefixes, s.Properties.Provisioning = want.CIDRBlocks, made
 				vnet.Properties.Subnets = append(vnet.Properties.Subnets, s)
 			}
 			return err
@@ -460,7 +473,7 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		*busy = true
 		return ""
 	}
-	if has := ranges(s); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
+	if has := ranges(s); !hasAll(has, want.CIDRBlocks) {
 		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Join(has, ", "), cidr)
 	}
 	failed := s.Properties.Provisioning == "Failed"
@@ -494,6 +507,19 @@ func ranges(s *arm.Resource[arm.Subnet]) []string {
 	}
 	return append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix)
 }
+
+// hasAll reports whether each of some ranges is among others.
+func hasAll(has, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool {
+		return !slices.ContainsFunc(has, func(h string) bool { return sameRange(h, w) })
+	})
+}
+
+// isSix reports whether a range is of IPv6.
+func isSix(cidr string) bool { return strings.Contains(cidr, ":") }
+
+// wantsSix reports whether machines are to have addresses of IPv6 in a subnet.
+func wantsSix(s *api.Subnet) bool { return slices.ContainsFunc(s.CIDRBlocks, isSix) }
 
 func sameRange(a, b string) bool {
 	x, err := netip.ParsePrefix(a)

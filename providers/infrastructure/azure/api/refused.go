@@ -2,17 +2,18 @@ package api
 
 // What is refused or has no effect, and what to do about it.
 const (
-	writtenBack  = "written by the controller of Cluster API, not a setting"
-	noLabels     = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	noOutbound   = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
-	noAddress    = "Azure chooses the address: leave the field out"
-	newEndpoint  = "of a new private endpoint: one that is there stays as it is"
-	ofTheCluster = "that of the cluster"
-	noIPTags     = "tags of public addresses are not set yet: leave them out"
-	noEdge       = "edge zones are not supported yet: leave it out, and choose a location with zones"
-	ofReference  = "an identity is named by kind, name and namespace: leave the field out"
-	oneAddress   = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
-	noRoles      = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
+	writtenBack    = "written by the controller of Cluster API, not a setting"
+	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
+	noOutbound     = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
+	noAddress      = "Azure chooses the address: leave the field out"
+	newEndpoint    = "of a new private endpoint: one that is there stays as it is"
+	ofTheCluster   = "that of the cluster"
+	noIPTags       = "tags of public addresses are not set yet: leave them out"
+	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
+	oneRangeOfFour = "one range of IPv4"
+	ofReference    = "an identity is named by kind, name and namespace: leave the field out"
+	oneAddress     = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
+	noRoles        = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
 )
 
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
@@ -45,7 +46,7 @@ func refusedOfCluster(at string) map[string]string {
 // limitedOfCluster are those that are honoured in part.
 func limitedOfCluster(at string) map[string]string {
 	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
-	const four = "one range of IPv4: dual stack and IPv6 are not supported yet"
+	const both = "one range of IPv4, and one of IPv6 beside it"
 	return map[string]string{
 		at + "azureEnvironment":                   "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
 		at + "controlPlaneEnabled":                "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
@@ -53,15 +54,15 @@ func limitedOfCluster(at string) map[string]string {
 		net + "apiServerLB.sku":                   "Standard",
 		net + "apiServerLB.frontendIPs":           "one address",
 		net + "apiServerLB.frontendIPsCount":      "1",
-		net + "vnet.cidrBlocks":                   four,
-		net + "subnets.cidrBlocks":                four,
+		net + "vnet.cidrBlocks":                   both,
+		net + "subnets.cidrBlocks":                both,
 		net + "subnets.role":                      "control-plane, node and cluster: that of a bastion is in bastionSpec",
 		net + "subnets.privateEndpoints":          newEndpoint,
 		net + "subnets.privateEndpoints.location": ofTheCluster,
 
 		bastion + "enableTunneling":   "of a new bastion",
 		bastion + "sku":               "Basic and Standard, of a new bastion",
-		bastion + "subnet.cidrBlocks": four,
+		bastion + "subnet.cidrBlocks": oneRangeOfFour,
 		bastion + "subnet.name":       BastionSubnetName + ": Azure takes no other",
 		bastion + "subnet.role":       BastionSubnet,
 	}

@@ -43,10 +43,10 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 		at + "nodeResourceGroupName":                           ofNewCluster,
 		at + "oidcIssuerProfile.enabled":                       "AKS does not turn it off",
 		at + "sshPublicKey":                                    ofNewCluster + "; empty: no key, so that no login is possible",
-		at + "virtualNetwork.cidrBlock":                        "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "virtualNetwork.cidrBlock":                        oneRangeOfFour,
 		at + "virtualNetwork.subnet.privateEndpoints":          newEndpoint,
 		at + "virtualNetwork.subnet.privateEndpoints.location": ofTheCluster,
-		at + "virtualNetwork.subnet.cidrBlock":                 "one range of IPv4: dual stack and IPv6 are not supported yet",
+		at + "virtualNetwork.subnet.cidrBlock":                 oneRangeOfFour,
 	}
 }
 

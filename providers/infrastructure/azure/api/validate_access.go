@@ -47,7 +47,7 @@ func (v *validator) bastion(at *field.Path, b *AzureBastion, ranges []string) {
 	}
 	whole, _ := netip.ParsePrefix(ranges[0]) // that of the network is checked by itself
 	at = below.Child("cidrBlocks")
-	v.within(at, v.cidrs(at, has), whole)
+	v.within(at.Index(0), v.cidrs(at, has, false).four, whole)
 }
 
 // privateEndpoints checks the private endpoints of a subnet. No two of a cluster have one name: taken are those of other subnets.

@@ -129,7 +129,7 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 	if len(n.VNet.CIDRBlocks) == 0 {
 		n.VNet.CIDRBlocks = []string{defaultVNetCIDR}
 	}
-	whole := v.cidrs(at.Child("vnet", "cidrBlocks"), n.VNet.CIDRBlocks)
+	whole := v.cidrs(at.Child("vnet", "cidrBlocks"), n.VNet.CIDRBlocks, true)
 	v.subnets(at.Child("subnets"), n, whole)
 	v.balancer(at.Child("apiServerLB"), n)
 	for i, p := range n.AdditionalAPIServerLBPorts {
@@ -171,31 +171,44 @@ func (v *validator) peerings(at *field.Path, list []Peering) {
 	objects.Unique(v, at, list, "remoteVnetName", func(p Peering) string { return strings.ToLower(p.RemoteVnetName) })
 }
 
-// cidrs checks ranges, of which there is one of IPv4, and returns it.
-func (v *validator) cidrs(at *field.Path, list []string) netip.Prefix {
-	var out netip.Prefix
+// A pair of ranges, of IPv4 and of IPv6. The second may be none.
+type pair struct{ four, six netip.Prefix }
+
+// subnetBits is the length of the prefix of a subnet of IPv6: Azure takes no other.
+// Source: Azure documentation, "What is IPv6 for Azure Virtual Network?", limitations.
+const subnetBits = 64
+
+// cidrs checks ranges: one of IPv4, and if the place may have two, one of IPv6 after it. It returns them, and puts that of IPv4 first.
+func (v *validator) cidrs(at *field.Path, list []string, two bool) pair {
+	var out pair
 	for i, text := range list {
 		p, err := netip.ParsePrefix(text)
 		switch {
 		case err != nil:
 			v.Invalid(at.Index(i), text, `must be a range of addresses such as "10.0.0.0/16"`)
-		case !p.Addr().Is4():
-			v.Invalid(at.Index(i), text, "dual stack and IPv6 are not supported yet: leave the range out")
-		case i > 0:
-			v.Invalid(at.Index(i), text, "a second range is not supported yet: leave it out")
+		case !p.Addr().Is4() && !two:
+			v.Invalid(at.Index(i), text, "must be a range of IPv4")
+		case p.Addr().Is4() && out.four.IsValid(), !p.Addr().Is4() && out.six.IsValid():
+			v.Invalid(at.Index(i), text, "a second range of its kind is not supported yet: leave it out")
 		case p != p.Masked():
 			v.Invalid(at.Index(i), text, "the range begins at "+p.Masked().String())
+		case p.Addr().Is4():
+			out.four = p
 		default:
-			out = p
+			out.six = p
 		}
 	}
+	if out.six.IsValid() && !out.four.IsValid() {
+		v.Invalid(at, list, "Azure has no network of IPv6 alone: add a range of IPv4")
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(strings.Count(a, ":"), strings.Count(b, ":")) })
 	return out
 }
 
 // subnets checks the subnets, and gives each its range: that of the control plane 10.0.0.0/16, and the nth of nodes
 // 10.n.0.0/16.
 // Source: CAPZ, api/v1beta1/azurecluster_default.go.
-func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) {
+func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole pair) {
 	if len(n.Subnets) == 0 {
 		n.Subnets = []Subnet{{Role: ControlPlaneSubnet}, {Role: NodeSubnet}}
 	}
@@ -219,8 +232,17 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 				s.CIDRBlocks = []string{"10.0.0.0/16"}
 			}
 		}
-		p := v.cidrs(below.Child("cidrBlocks"), s.CIDRBlocks)
-		v.within(below.Child("cidrBlocks"), p, whole)
+		p := v.cidrs(below.Child("cidrBlocks"), s.CIDRBlocks, true)
+		v.within(below.Child("cidrBlocks").Index(0), p.four, whole.four)
+		switch six := below.Child("cidrBlocks").Index(1); {
+		case !p.six.IsValid():
+		case p.six.Bits() != subnetBits:
+			v.Invalid(six, p.six.String(), "Azure has subnets of IPv6 of /64 alone")
+		case !whole.six.IsValid():
+			v.Invalid(six, p.six.String(), "vnet.cidrBlocks has no range of IPv6: add one that it is in")
+		default:
+			v.within(six, p.six, whole.six)
+		}
 		v.named(below.Child("name"), s.Name)
 		v.subnet(below, s)
 	}
@@ -236,7 +258,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 // within checks that a range is in that of the VNet.
 func (v *validator) within(at *field.Path, part, whole netip.Prefix) {
 	if whole.IsValid() && part.IsValid() && (!whole.Contains(part.Addr()) || part.Bits() < whole.Bits()) {
-		v.Invalid(at.Index(0), part.String(), "must be within "+whole.String()+" of vnet.cidrBlocks")
+		v.Invalid(at, part.String(), "must be within "+whole.String()+" of vnet.cidrBlocks")
 	}
 }
 

@@ -168,7 +168,7 @@ func (v *validator) managedNetwork(at *field.Path, name string, s *AzureManagedC
 	if n.ResourceGroup != "" && !groupName.MatchString(n.ResourceGroup) {
 		v.Invalid(below.Child("resourceGroup"), n.ResourceGroup, "must be the name of a resource group")
 	}
-	whole, part := v.cidrs(below.Child("cidrBlock"), []string{n.CIDRBlock}), v.cidrs(below.Child("subnet", "cidrBlock"), []string{sub.CIDRBlock})
+	whole, part := v.cidrs(below.Child("cidrBlock"), []string{n.CIDRBlock}, false).four, v.cidrs(below.Child("subnet", "cidrBlock"), []string{sub.CIDRBlock}, false).four
 	if whole.IsValid() && part.IsValid() && (!whole.Contains(part.Addr()) || part.Bits() < whole.Bits()) {
 		v.Invalid(below.Child("subnet", "cidrBlock"), sub.CIDRBlock, "must be within "+whole.String()+" of virtualNetwork.cidrBlock")
 	}

@@ -205,5 +205,5 @@ func (o CAPZ) machine(i int) string {
 func (c *Cloud) free(subnet string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.address(subnet)
+	return c.address(subnet, false)
 }

@@ -78,6 +78,10 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusBadRequest, code, why)
 		return
 	}
+	if s := c.withoutSix(p); s != "" {
+		refuse(w, http.StatusBadRequest, "InvalidRequestFormat", "Subnet "+s+" has no prefix of IPv6.") // the code is not that of Azure
+		return
+	}
 	if name := c.taken(id, p); name != "" {
 		refuse(w, http.StatusConflict, "ResourceExists", name+" already exists.")
 		return
@@ -176,6 +180,22 @@ func (c *Cloud) taken(id string, p object) string {
 	for _, conf := range interfaces(p) {
 		if r := c.res[strings.ToLower(nicID(id, fmt.Sprint(conf["name"])))]; r != nil {
 			return r.id
+		}
+	}
+	return ""
+}
+
+// withoutSix returns the subnet without a range of IPv6 in which a VM is to have an address of IPv6; empty: there is none.
+func (c *Cloud) withoutSix(p object) string {
+	for _, conf := range interfaces(p) {
+		list, _ := properties(conf)["ipConfigurations"].([]any)
+		for _, x := range list {
+			of := properties(x.(object))
+			in, _ := of["subnet"].(object)
+			s := c.res[strings.ToLower(fmt.Sprint(in["id"]))]
+			if of["privateIPAddressVersion"] == "IPv6" && s != nil && !rangeOf(s, true).IsValid() {
+				return s.id
+			}
 		}
 	}
 	return ""

@@ -164,20 +164,20 @@ func (c *Cloud) born(r *resource) {
 			conf := properties(x.(object))
 			subnet, _ := conf["subnet"].(object)
 			if conf["privateIPAddress"] == nil {
-				conf["privateIPAddress"] = c.address(fmt.Sprint(subnet["id"]))
+				conf["privateIPAddress"] = c.address(fmt.Sprint(subnet["id"]), conf["privateIPAddressVersion"] == "IPv6")
 			}
 		}
 	}
 }
 
-// address returns a free address of a subnet.
-func (c *Cloud) address(subnet string) string {
+// address returns a free address of a subnet, of IPv6 or of IPv4; empty: it has no such range.
+func (c *Cloud) address(subnet string, six bool) string {
 	s := c.res[strings.ToLower(subnet)]
 	if s == nil {
 		return ""
 	}
-	p, err := netip.ParsePrefix(fmt.Sprint(properties(s.body)["addressPrefix"]))
-	if err != nil {
+	p := rangeOf(s, six)
+	if !p.IsValid() {
 		return ""
 	}
 	used := map[string]bool{}
@@ -195,6 +195,18 @@ func (c *Cloud) address(subnet string) string {
 		a = a.Next()
 	}
 	return a.String()
+}
+
+// rangeOf returns the range of a subnet of IPv6 or of IPv4.
+func rangeOf(s *resource, six bool) netip.Prefix {
+	p := properties(s.body)
+	list, _ := p["addressPrefixes"].([]any)
+	for _, x := range append(slices.Clone(list), p["addressPrefix"]) {
+		if r, err := netip.ParsePrefix(fmt.Sprint(x)); err == nil && r.Addr().Is6() == six {
+			return r
+		}
+	}
+	return netip.Prefix{}
 }
 
 // missing says what a body refers to that is not there, or not ready.
