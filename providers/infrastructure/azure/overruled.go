@@ -67,15 +67,14 @@ func (m *managed) leaveOverruled(s *changes) {
 // leaveOverruled takes out of d what AKS took before and the agent pool does not have.
 func (w *wantedPool) leaveOverruled(d *poolDiff, is *agentPool) {
 	d.overruled = w.m.p.overruled(w.poolID(is), is.is.Properties.Provisioning, w.asks(is, d))
-	d.drift = slices.DeleteFunc(d.drift, func(what string) bool { return slices.Contains(d.overruled, what) })
-	d.config = len(d.drift) > 0
+	d.config = slices.DeleteFunc(d.config, func(what string) bool { return slices.Contains(d.overruled, what) })
 }
 
 // asks returns what of an agent pool differs.
 func (w *wantedPool) asks(is *agentPool, d *poolDiff) []ask {
 	var out []ask
-	for what, value := range d.values {
-		out = append(out, askOf(w.poolID(is), what, value))
+	for what, s := range d.values {
+		out = append(out, askOf(w.poolID(is), what, s.want))
 	}
 	return out
 }
