@@ -496,6 +496,36 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a policy has another value, and Git changes", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			policy := func() {
+				w.edit("managedclusters", func(body, _ map[string]any) { body["tags"].(map[string]any)["team"] = "ops" })
+				w.edit("agentpools", func(_, p map[string]any) {
+					if p["mode"] == "User" {
+						p["nodeLabels"] = map[string]any{"tier": "web"}
+					}
+				})
+			}
+			for _, value := range []string{"a", "b", "a", "ops", "a"} {
+				w.change("{", "{additionalTags: {team: "+value+"}, ")
+				w.pool("user").NodeLabels = map[string]string{"team": value}
+				w.ResetCalls()
+				for range 8 {
+					policy()
+					w.step()
+					time.Sleep(30 * time.Second)
+				}
+				want := 1
+				if value == "ops" {
+					want = 0
+				}
+				if plane, pool := len(w.puts("PUT managedclusters")), len(w.puts("PUT agentpools")); plane != want || pool < 1 || pool > 2 {
+					t.Errorf("%s: %d requests change the cluster, and %d its pool", value, plane, pool)
+				}
+			}
+		})
+	})
 	t.Run("a change that is not made yet", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.rest()
