@@ -82,5 +82,9 @@ func (v *view) checkImage(ctx context.Context, pool fleet.Pool, spec *api.AzureM
 	if arm.Kind(err) == fleet.NotFound {
 		err = fleet.Errorf(fleet.Invalid, "", "%w (name one that exists in image, or another version of Kubernetes)", err)
 	}
-	note("image", id[strings.LastIndex(id, "/Microsoft.Compute/")+len("/Microsoft.Compute/"):], arm.WrapLook("find the image of pool "+string(pool.Name), err))
+	const service = "/microsoft.compute/"
+	if i := strings.LastIndex(strings.ToLower(id), service); i >= 0 { // people write ids in any case
+		id = id[i+len(service):]
+	}
+	note("image", id, arm.WrapLook("find the image of pool "+string(pool.Name), err))
 }

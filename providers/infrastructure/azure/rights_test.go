@@ -148,6 +148,7 @@ func (l *rightsLives) all() {
 		office   = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.Network/virtualNetworks/office"
 		reserved = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"
 		gallery  = "image: {sharedGallery: {subscriptionID: " + azuretest.Subscription + ", resourceGroup: g, gallery: g, name: ubuntu, version: 1.0.0}}, "
+		own      = "image: {id: /subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.Compute/images/mine}, "
 		market   = "image: {marketplace: {publisher: p, offer: o, sku: s, version: 1.0.0}}, capacityReservationGroupID: " + reserved + ", "
 	)
 	synctest.Test(l.T, func(t *testing.T) {
@@ -167,6 +168,11 @@ func (l *rightsLives) all() {
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: Internal}, vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared}]}}, identityRef:", 1), machineSpec, slow([]string{}...), func(w *world) {
 			w.Put(hub, map[string]any{"location": azuretest.Location})
+			c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{"+own, 1))
+			w.Allow(l.role...)
+			l.check(w, &c)
+			w.n--
+			w.Allow()
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {vnet: {name: office, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), strings.Replace(machineSpec, "{", "{"+market, 1), slow("1"), func(w *world) {
 			w.Put(reserved, map[string]any{})
@@ -273,6 +279,16 @@ func TestCheckRights(t *testing.T) {
 		if got, want := text(w, &c), "for "+all+"/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/subnets/join/action (add"; !strings.Contains(got, want) {
 			t.Errorf("the check lacks %q: %s", want, got)
 		}
+		w.Put(hub, map[string]any{"location": azuretest.Location})
+		c = w.cluster(peered, machineSpec)
+		w.Allow("*", "!Microsoft.Network/virtualNetworks/join/action", "!Microsoft.Network/virtualNetworks/peer/action")
+		if got, want := text(w, &c), "for "+all+"/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/join/action, Microsoft.Network/virtualNetworks/peer/action (add"; !strings.Contains(got, want) {
+			t.Errorf("the check lacks %q: %s", want, got)
+		}
+		c = w.cluster(toHub(""), machineSpec)
+		if got := text(w, &c); strings.Contains(got, "/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/join") {
+			t.Errorf("the check of a public endpoint wants the right of a private zone: %s", got)
+		}
 		w.Allow()
 		w.ready(&w.c)
 		w.Allow("Microsoft.Network/*", "Microsoft.Authorization/*", "*/read", "Microsoft.Resources/subscriptions/resourceGroups/write")
@@ -296,6 +312,8 @@ func TestCheckRights(t *testing.T) {
 			{"spotVMOptions: {}, ", "lowPriorityCores: 0 of 1000 are used, and 12 more are needed"},
 			{"image: {id: /subscriptions/" + azuretest.Subscription + "/resourceGroups/rg-1/providers/Microsoft.Compute/images/missing}, ", "name one that exists in image"},
 			{"image: {marketplace: {publisher: p, offer: o, sku: missing, version: 1.0.0}}, ", "name one that exists in image"},
+			{"image: {id: /subscriptions/" + azuretest.Subscription + "/resourcegroups/rg-1/providers/microsoft.compute/images/mine}, ", "image: images/mine<nil>"},
+			{"image: {id: /missing}, ", "image: /missing"},
 		} {
 			c := with(t, w.c, strings.Replace(machineSpec, "{", "{"+tc[0], 1))
 			if got := text(w, &c); !strings.Contains(got, tc[1]) {
