@@ -60,23 +60,27 @@ func useless(half *arm.Resource[arm.Peering]) bool {
 	return half != nil && (half.Properties.State == disconnected || half.Properties.Provisioning == failed)
 }
 
-// lookAtPeerings finds the other halves of peerings: of those in Git that are not connected, and of a cluster that goes all.
+// lookAtPeerings finds the other halves of peerings: of those in Git that are not connected, and of a cluster that goes all that
+// Fairlead may have made.
 func (v *view) lookAtPeerings(ctx context.Context) error {
 	v.halves = make(map[string]*arm.Resource[arm.Peering])
 	vnet := partOf(v.vnets, vnetPart, v.vnetName())
 	if vnet == nil {
 		return nil
 	}
-	remotes := make(map[string]bool)
+	var remotes []string
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
-		remotes[v.remoteID(&v.spec.NetworkSpec.VNet.Peerings[i])] = true
+		remotes = append(remotes, v.remoteID(&v.spec.NetworkSpec.VNet.Peerings[i]))
 	}
+	inGit := len(remotes)
 	for _, p := range vnet.Properties.Peerings {
-		if v.c.Delete && strings.EqualFold(p.Name, halfName(vnet.Name, lastOf(p.Properties.Remote.ID))) { // which left Git
-			remotes[p.Properties.Remote.ID] = true
+		id := p.Properties.Remote.ID
+		isOurs := strings.EqualFold(p.Name, halfName(vnet.Name, lastOf(id))) && strings.HasPrefix(strings.ToLower(id), strings.ToLower("/subscriptions/"+v.place.Subscription()+"/"))
+		if v.c.Delete && isOurs { // perhaps it left Git
+			remotes = append(remotes, id)
 		}
 	}
-	for remote := range remotes {
+	for i, remote := range remotes {
 		own := halfOf(vnet, remote)
 		if !v.c.Delete && own != nil && own.Properties.State == connected {
 			continue
@@ -85,7 +89,7 @@ func (v *view) lookAtPeerings(ctx context.Context) error {
 		switch err := v.place.Get(ctx, remote+halvesOf+halfName(lastOf(remote), vnet.Name), &is); {
 		case arm.IsMissing(err):
 		case arm.IsUnused(err): // to make it fails then
-			if own != nil && own.Properties.State != initiated { // else there was none
+			if i < inGit && own != nil && own.Properties.State != initiated { // else there was none
 				v.unread = err
 			}
 		case err != nil:

@@ -200,6 +200,33 @@ func TestPeeringLater(t *testing.T) {
 	}
 }
 
+// TestPeeringOfPeople: of a peering that people made nothing is looked at. The deletion of a cluster does not wait for the other
+// half, if that cannot be read.
+func TestPeeringOfPeople(t *testing.T) {
+	const elsewhere = "/subscriptions/11111111-8f0b-4c0e-9d64-0d8b6f0a2f11/resourceGroups/shared/providers/Microsoft.Network/virtualNetworks/hub"
+	for _, remote := range []string{hub, elsewhere} {
+		in(t, func(w *world) {
+			w.Put(hub, map[string]any{"location": azuretest.Location})
+			c := w.cluster(clusterSpec, machineSpec)
+			w.ready(&c)
+			w.Put(groupID("rg-2")+"/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/virtualNetworkPeerings/eu-1-vnet-To-hub", map[string]any{"properties": map[string]any{
+				"remoteVirtualNetwork": map[string]any{"id": remote}, "peeringState": "Initiated",
+			}})
+			time.Sleep(settle)
+			w.ResetCalls()
+			if got := w.observe(&c); !got.Ready || len(got.Drift) > 0 || slices.ContainsFunc(w.Calls(), func(c azuretest.Call) bool { return strings.HasSuffix(c.Method, "peerings") }) {
+				t.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+			}
+			w.Edit(groupID("rg-2")+"/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/virtualNetworkPeerings/eu-1-vnet-To-hub", func(body map[string]any) {
+				body["properties"].(map[string]any)["peeringState"] = "Connected"
+			})
+			w.Inject(azuretest.Fault{Method: "* virtualnetworkpeerings", When: func(c azuretest.Call) bool { return strings.HasPrefix(c.ID, hub) }, Status: 403, Code: "AuthorizationFailed"})
+			time.Sleep(settle)
+			w.dismantle(&c)
+		})
+	}
+}
+
 // TestFormerPeerings: halves in each state, of which Azure connects some to none, are connected in the end. Where both VNets
 // have several peerings, Azure is asked for one at a time.
 func TestFormerPeerings(t *testing.T) {
