@@ -439,3 +439,42 @@ func TestAdoptSets(t *testing.T) {
 		a.life()
 	})
 }
+
+// TestAdoptedByTwo: of two fleets that adopt a cluster at the same time, one gets it, and the other takes nothing from it that it
+// does not give back.
+func TestAdoptedByTwo(t *testing.T) {
+	for skip := range 4 {
+		adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+			other, p := *a.c, a.provider()
+			other.Fleet = "fleet-b"
+			a.Inject(azuretest.Fault{Method: "PATCH *", Skip: skip, Times: 1, Do: func(azuretest.Call) {
+				if err := p.Adopt(a.Context(), &other, a.machines); (err == nil) != (skip == 0) {
+					t.Errorf("%d: the other fleet: %v", skip, err)
+				}
+			}})
+			err := a.p.Adopt(a.Context(), a.c, a.machines)
+			time.Sleep(settle)
+			if skip > 0 { // this one was first
+				if left, err2 := a.p.Adoptable(a.Context(), a.c, a.machines); err != nil || err2 != nil || len(left) > 0 {
+					t.Errorf("%d: Adopt = %v, %v, %q", skip, err, err2, left)
+				}
+				return
+			}
+			if wantKind(t, "Adopt", err, fleet.Conflict); err != nil && !strings.Contains(err.Error(), "belongs to cluster prod/eu-1 of fleet fleet-b") {
+				t.Error(err)
+			}
+			if err := a.p.Release(a.Context(), a.c, a.machines); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(settle)
+			if err := p.Adopt(a.Context(), &other, a.machines); err != nil {
+				t.Error(err)
+			}
+			for _, r := range a.Resources("") {
+				if f := r.Tags["fairlead.dev_fleet"]; f != "" && f != "fleet-b" {
+					t.Errorf("%s is of fleet %s", r.ID, f)
+				}
+			}
+		})
+	}
+}
