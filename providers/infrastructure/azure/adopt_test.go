@@ -478,3 +478,50 @@ func TestAdoptedByTwo(t *testing.T) {
 		})
 	}
 }
+
+// TestAdoptSpecialMachines: interfaces beside the first one, and VMs of the spot market, are adopted with their machines, and go
+// with them.
+func TestAdoptSpecialMachines(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+		vm := a.left.Workers[0]
+		r, _ := a.Resource(vm)
+		name := vm[strings.LastIndexByte(vm, '/')+1:]
+		first := ""
+		for _, n := range a.Resources("networkinterfaces") {
+			if strings.HasPrefix(n.Name, name+"-nic") {
+				first = n.ID
+			}
+		}
+		nic, _ := a.Resource(first)
+		second := first[:strings.LastIndexByte(first, '/')] + "/" + name + "-nic-1"
+		body := maps.Clone(nic.Body)
+		a.Put(second, body)
+		a.Retag(second, func(tags map[string]string) { maps.Copy(tags, r.Tags) })
+		a.Edit(vm, func(body map[string]any) {
+			p := body["properties"].(map[string]any)
+			n := p["networkProfile"].(map[string]any)
+			n["networkInterfaces"] = append(n["networkInterfaces"].([]any), map[string]any{"id": second})
+			p["priority"], p["evictionPolicy"] = "Spot", "Deallocate"
+		})
+		untagged, err := a.p.Adoptable(a.Context(), a.c, a.machines)
+		if err != nil || !slices.Contains(untagged, "interface "+name+"-nic-1") {
+			t.Fatalf("to be tagged are %q, %v", untagged, err)
+		}
+		if err := a.p.Adopt(a.Context(), a.c, a.machines); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		got := a.observe(a.c)
+		if m := machineOf(got, fleet.MachineName(name)); m.Damaged != "" || m.State != fleet.MachineRunning || len(m.Addresses) != 2 || len(got.Drift)+len(got.Upkeep) > 0 {
+			t.Errorf("machine %+v, drift %q, upkeep %q", m, got.Drift, got.Upkeep)
+		}
+		if err := a.p.Release(a.Context(), a.c, a.machines); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(settle)
+		a.life()
+		if _, there := a.Resource(second); there {
+			t.Error("the second interface is left")
+		}
+	})
+}
