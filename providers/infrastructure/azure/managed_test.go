@@ -745,8 +745,12 @@ func TestManagedChanges(t *testing.T) {
 	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
-			w.FailManaged(1)
+			w.FailManaged(3)
+			began := time.Now()
 			w.rest()
+			if took := time.Since(began); took > 8*time.Minute {
+				t.Errorf("a cluster whose creation fails is there after %s", took)
+			}
 			w.FailManaged(1)
 			w.versions("v1.34.1", "v1.34.1")
 			w.rest()
@@ -761,6 +765,39 @@ func TestManagedChanges(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			if is := w.is("", "provisioningState"); is != "Succeeded" {
 				t.Errorf("the cluster is %s", is)
+			}
+		})
+	})
+	t.Run("a change that fails again and again holds up no pool, and no other change", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.Watch(func(c azuretest.Call) {
+				if strings.HasPrefix(c.Method, "PUT managedclusters") && !strings.Contains(fmt.Sprint(c.Body), "oidcIssuerProfile:map[enabled:true]") {
+					w.FailManaged(1)
+				}
+			})
+			w.change("version: v1.33.5", "version: v1.33.5, sku: {tier: Standard}")
+			w.pool("user").Count = 3
+			w.ResetCalls()
+			for range 360 { // an hour
+				w.look()
+				w.say(w.plane.Ensure(w.Context(), "op", &w.c))
+				_ = w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user"))
+			}
+			if n := says(w.is("user", "count")); n != "3" {
+				t.Errorf("the number is %s", n)
+			}
+			if n := len(w.puts("PUT managedclusters")); n < 5 || n > 8 {
+				t.Errorf("in an hour the cluster was changed %d times", n)
+			}
+			w.ResetCalls()
+			w.change("version: v1.33.5", "version: v1.33.5, sku: {tier: Standard}, oidcIssuerProfile: {enabled: true}")
+			for range 12 {
+				w.look()
+				w.say(w.plane.Ensure(w.Context(), "op", &w.c))
+			}
+			if is := says(w.is("", "provisioningState"), w.is("", "oidcIssuerProfile")); is != "Succeeded map[enabled:true]" {
+				t.Errorf("what Git says then waits: %s, %d requests", is, len(w.puts("PUT managedclusters")))
 			}
 		})
 	})

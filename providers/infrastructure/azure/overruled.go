@@ -42,6 +42,26 @@ func (p *Provider) overruled(id, state string, lacks []ask) []string {
 	return out
 }
 
+// failedAgain is how long a change of a cluster that failed is not requested again: the agent pools have their turn meanwhile. AKS
+// takes one change at a time, and one that fails takes minutes, too.
+const failedAgain = 10 * time.Minute
+
+// all is s as one value.
+func (s *changes) all(id string) ask {
+	var fields []any
+	for _, d := range s.fields {
+		fields = append(fields, d.String(), d.want)
+	}
+	return askOf(id, "all changes", fmt.Sprint(fields, s.tags, s.version))
+}
+
+// rests reports whether AKS took s a moment ago, and failed at it: what it made is forgotten. One that never served has no pools
+// that wait.
+func (m *managed) rests(s *changes) bool {
+	at, ok := m.p.asks.Of(s.all(m.is.ID))
+	return ok && m.serves() && time.Since(at) <= failedAgain
+}
+
 // overruledText says for people what AKS took and does not have; empty: nothing.
 func overruledText(what []string) string {
 	if len(what) == 0 {

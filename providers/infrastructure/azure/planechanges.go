@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/azure/api"
@@ -175,6 +176,9 @@ func (m *managed) apply(ctx context.Context, s *changes) []error {
 	put := func(what string, fields []difference, version string) (done bool) {
 		m.p.o.Log.InfoContext(ctx, "changing a cluster of AKS", "cluster", m.c.Key.String(), "name", m.is.Name, "change", what)
 		err := m.put(ctx, fields, s.tags, version)
+		if err == nil {
+			m.p.asks.Note(s.all(m.is.ID), time.Now())
+		}
 		if err != nil {
 			refused = append(refused, arm.Wrap(what, err))
 		}
