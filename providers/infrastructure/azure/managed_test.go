@@ -672,14 +672,14 @@ func TestManagedChanges(t *testing.T) {
 	t.Run("what is refused holds up nothing else", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.rest()
-			w.change("version: v1.33.5", "version: v1.34.1, sku: {tier: Standard}, outboundType: userDefinedRouting")
+			w.change("version: v1.33.5", "version: v1.34.1, sku: {tier: Standard}, additionalTags: {team: web}, outboundType: userDefinedRouting")
 			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Status: 400, Code: "InvalidParameter", Message: "outboundType is not allowed.", When: func(c azuretest.Call) bool {
 				return strings.Contains(fmt.Sprint(c.Body), "userDefinedRouting")
 			}})
 			for range 30 {
 				w.step()
 			}
-			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") {
+			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") || w.Resources("managedclusters")[0].Tags["team"] != "web" {
 				t.Errorf("the cluster is %s", is)
 			}
 			wantError(t, "what is refused", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Invalid, "outboundType is not allowed")
@@ -699,6 +699,22 @@ func TestManagedChanges(t *testing.T) {
 			if is := says(w.is("", "currentKubernetesVersion")); is != "1.34.1" {
 				t.Errorf("the cluster has %s", is)
 			}
+		})
+	})
+	t.Run("a refused tag holds up no field and no version", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			setPlane(w, &w.c, "aks-1", strings.NewReplacer("version: v1.33.5", "version: v1.34.1, additionalTags: {team: nobody}, sku: {tier: Standard}").Replace(planeSpec))
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Status: 403, Code: "RequestDisallowedByPolicy", Message: "team is not one of the teams.", When: func(c azuretest.Call) bool {
+				return strings.Contains(fmt.Sprint(c.Body["tags"]), "team:nobody")
+			}})
+			for range 30 {
+				w.step()
+			}
+			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") {
+				t.Errorf("the cluster is %s", is)
+			}
+			wantError(t, "what is refused", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Invalid, "team is not one of the teams")
 		})
 	})
 	t.Run("what Git does not name stays", func(t *testing.T) {
