@@ -45,7 +45,7 @@ func (v *view) checkQuota(ctx context.Context, note driver.Note) {
 	const op = "check the quota of cores"
 	all, err := arm.List[arm.Usage](ctx, v.place.Client, "/subscriptions/"+v.place.Subscription()+"/providers/Microsoft.Compute/locations/"+v.spec.Location+"/usages")
 	if err != nil {
-		note("quota", "", arm.WrapLook(op, err))
+		noteUnchecked(note, "quota", arm.WrapLook(op, err), arm.IsUnused(err))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
@@ -78,7 +78,12 @@ func (v *view) checkImage(ctx context.Context, pool fleet.Pool, spec *api.AzureM
 		return
 	}
 	var is struct{}
+	op := "find the image of pool " + string(pool.Name)
 	err := v.place.Get(ctx, id, &is)
+	if text("id") == "" && arm.IsUnused(err) { // a VM takes it without a right
+		noteUnchecked(note, "image", arm.WrapLook(op, err), true)
+		return
+	}
 	if arm.Kind(err) == fleet.NotFound {
 		err = fleet.Errorf(fleet.Invalid, "", "%w (name one that exists in image, or another version of Kubernetes)", err)
 	}
@@ -86,5 +91,14 @@ func (v *view) checkImage(ctx context.Context, pool fleet.Pool, spec *api.AzureM
 	if i := strings.LastIndex(strings.ToLower(id), service); i >= 0 { // people write ids in any case
 		id = id[i+len(service):]
 	}
-	note("image", id, arm.WrapLook("find the image of pool "+string(pool.Name), err))
+	note("image", id, arm.WrapLook(op, err))
+}
+
+// noteUnchecked notes why something could not be looked up. It is no mistake if nothing but the check needs the right.
+func noteUnchecked(note driver.Note, what string, err error, optional bool) {
+	if optional {
+		note(what, "not checked: "+err.Error(), nil)
+		return
+	}
+	note(what, "", err)
 }

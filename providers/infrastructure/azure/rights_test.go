@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/azure"
 	"fairlead.dev/providers/infrastructure/azure/azuretest"
 )
@@ -70,7 +71,7 @@ func (l *rightsLives) check(w *world, c *fleet.Cluster) {
 	l.say(err)
 	for _, f := range found {
 		l.say(f.Err)
-		if f.What == "rights" {
+		if f.What == "rights" || strings.HasPrefix(f.Text, "not checked") {
 			l.told = append(l.told, f.Text)
 		}
 	}
@@ -326,6 +327,50 @@ func TestCheckRights(t *testing.T) {
 		c = with(t, w.c, strings.Replace(machineSpec, "{", "{image: {marketplace: {publisher: p, offer: o, sku: s, version: latest}}, ", 1))
 		if got := text(w, &c); strings.Contains(got, "versions/latest") {
 			t.Errorf("the latest image was looked up: %s", got)
+		}
+	})
+}
+
+// TestCheckWithoutRights: the rights that a check alone needs can be left out. It says what it did not check.
+func TestCheckWithoutRights(t *testing.T) {
+	in(t, func(w *world) {
+		market := with(t, w.c, strings.Replace(machineSpec, "{", "{image: {marketplace: {publisher: p, offer: o, sku: s, version: 1.0.0}}, ", 1))
+		w.Allow(slices.DeleteFunc(azure.Actions(), func(a string) bool {
+			return strings.HasPrefix(a, "Microsoft.Compute/locations/") || a == "Microsoft.Authorization/permissions/read"
+		})...)
+		found, err := w.p.Check(w.Context(), []*fleet.Cluster{&w.c, &market})
+		if err != nil {
+			t.Fatal(err)
+		}
+		not := make(map[string]int)
+		for _, f := range found {
+			if f.Err != nil {
+				t.Errorf("%s: %v", f.What, f.Err)
+			}
+			if strings.HasPrefix(f.Text, "not checked: ") {
+				not[f.What]++
+			}
+		}
+		if not["rights"] == 0 || not["quota"] == 0 || not["image"] < 2 {
+			t.Errorf("not checked are %v of %+v", not, found)
+		}
+		w.Allow("*", "!Microsoft.Compute/locations/*")
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&w.c})
+		if i := slices.IndexFunc(found, func(f providers.Finding) bool { return f.Err != nil }); i >= 0 {
+			t.Errorf("%s: %v", found[i].What, found[i].Err)
+		}
+		w.Allow()
+		end := w.Inject(azuretest.Fault{Method: "LIST usages", Status: 400, Code: "LocationNotSupported"})
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&w.c})
+		if end(); !slices.ContainsFunc(found, func(f providers.Finding) bool { return f.What == "quota" && f.Err != nil }) {
+			t.Errorf("a quota that cannot be read is right: %+v", found)
+		}
+		w.Allow("*", "!Microsoft.Compute/images/read")
+		own := with(t, w.c, strings.Replace(machineSpec, "{", "{image: {id: /subscriptions/"+azuretest.Subscription+"/resourceGroups/rg-1/providers/Microsoft.Compute/images/mine}, ", 1))
+		w.ready(&w.c)
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&own})
+		if !slices.ContainsFunc(found, func(f providers.Finding) bool { return f.What == "image" && f.Err != nil }) {
+			t.Errorf("an image that VMs cannot be made from is right: %+v", found)
 		}
 	})
 }
