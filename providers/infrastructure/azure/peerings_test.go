@@ -314,39 +314,43 @@ func TestPeeringsOfTwo(t *testing.T) {
 	})
 }
 
-// TestPeeringsOfAgentsThatDie: an answer is lost, or a request is not sent, at each change of a VNet, and another agent goes on.
-func TestPeeringsOfAgentsThatDie(t *testing.T) {
-	for _, lose := range []bool{true, false} {
-		for i, met := 0, 1; met > 0; i++ {
-			in(t, func(w *world) {
-				w.Put(hub, map[string]any{"location": azuretest.Location})
-				c := w.cluster(peered, machineSpec)
-				end := w.Inject(azuretest.Fault{Changes: true, Method: "* virtualnetwork*", Skip: i, Times: 1, Lose: lose, Cut: !lose})
-				again := func(err error) {
-					if fleet.KindOf(err) == fleet.Unanswered {
-						w.p = w.provider()
+// TestNetworkOfAgentsThatDie: an answer is lost, or a request is not sent, at each change of a VNet and of a route table, and another
+// agent goes on.
+func TestNetworkOfAgentsThatDie(t *testing.T) {
+	both := strings.Replace(peered, "vnet: {", "subnets: [{role: control-plane, routeTable: {name: routes}}, {role: node, routeTable: {name: routes}}], vnet: {", 1)
+	for _, kind := range []string{"virtualnetwork*", "routetables", "subnets"} {
+		for _, lose := range []bool{true, false} {
+			for i, met := 0, 1; met > 0; i++ {
+				in(t, func(w *world) {
+					w.Put(hub, map[string]any{"location": azuretest.Location})
+					c := w.cluster(both, machineSpec)
+					end := w.Inject(azuretest.Fault{Changes: true, Method: "* " + kind, Skip: i, Times: 1, Lose: lose, Cut: !lose})
+					again := func(err error) {
+						if fleet.KindOf(err) == fleet.Unanswered {
+							w.p = w.provider()
+						}
 					}
-				}
-				for n := 0; !w.observe(&c).Ready && n < 50; n++ {
-					again(w.p.EnsureInfrastructure(w.Context(), "op", &c))
-					time.Sleep(tick)
-				}
-				if !w.connected() {
-					t.Errorf("%d: the halves are %v", i, w.halves())
-				}
-				gone := c
-				gone.Delete = true
-				w.until(&gone, "gone", func(f fleet.Infrastructure) bool {
-					if f.Exists {
-						again(w.p.DeleteInfrastructure(w.Context(), "op", &gone))
+					for n := 0; !w.observe(&c).Ready && n < 50; n++ {
+						again(w.p.EnsureInfrastructure(w.Context(), "op", &c))
+						time.Sleep(tick)
 					}
-					return !f.Exists
+					if !w.connected() || w.tableOf("eu-1-node-subnet") != "routes" || w.tableOf("eu-1-controlplane-subnet") != "routes" {
+						t.Errorf("%s %d: the halves are %v", kind, i, w.halves())
+					}
+					gone := c
+					gone.Delete = true
+					w.until(&gone, "gone", func(f fleet.Infrastructure) bool {
+						if f.Exists {
+							again(w.p.DeleteInfrastructure(w.Context(), "op", &gone))
+						}
+						return !f.Exists
+					})
+					if left := w.Resources(""); len(left) != 2 { // the other VNet and its group
+						t.Errorf("%s %d: left are %v", kind, i, left)
+					}
+					met = end()
 				})
-				if h := w.halves(); len(h) > 0 {
-					t.Errorf("%d: left are %v", i, h)
-				}
-				met = end()
-			})
+			}
 		}
 	}
 }
