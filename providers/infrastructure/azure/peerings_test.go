@@ -225,6 +225,20 @@ func TestPeeringOfPeople(t *testing.T) {
 			w.dismantle(&c)
 		})
 	}
+	in(t, func(w *world) { // one of another name, whose other half has that of Cluster API
+		w.Put(hub, map[string]any{"location": azuretest.Location})
+		c := w.cluster(clusterSpec, machineSpec)
+		w.ready(&c)
+		vnet := groupID("rg-2") + "/providers/Microsoft.Network/virtualNetworks/eu-1-vnet"
+		for id, to := range map[string]string{vnet + "/virtualNetworkPeerings/by-hand": hub, hub + "/virtualNetworkPeerings/hub-To-eu-1-vnet": vnet} {
+			w.Put(id, map[string]any{"properties": map[string]any{"remoteVirtualNetwork": map[string]any{"id": to}, "peeringState": "Connected"}})
+		}
+		time.Sleep(settle)
+		w.dismantle(&c)
+		if h := w.halves(); h["hub-To-eu-1-vnet"] != "Disconnected" {
+			t.Errorf("left are %v", h)
+		}
+	})
 }
 
 // TestFormerPeerings: halves in each state, of which Azure connects some to none, are connected in the end. Where both VNets
