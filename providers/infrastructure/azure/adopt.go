@@ -68,11 +68,24 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 		if x.done() {
 			continue
 		}
-		if err := v.place.Tag(ctx, x.id, tagsFor(x.add)); err != nil {
+		var now arm.Resource[struct{}]
+		err := v.place.Get(ctx, x.id, &now) // Azure has no condition for tags, and another fleet may be at it
+		if has := tagsFrom(now.Tags); err == nil && has[fleet.TagFleet] != "" && !c.Owns(has) {
+			return ofOther(op, x.what, has)
+		}
+		if err == nil {
+			err = v.place.Tag(ctx, x.id, tagsFor(x.add))
+		}
+		if err != nil {
 			return arm.Wrap(op+": tag "+x.what, err)
 		}
 	}
 	return nil
+}
+
+// ofOther is the error of a thing whose tags name another cluster.
+func ofOther(op, what string, has map[string]string) error {
+	return fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", what, has[fleet.TagCluster], has[fleet.TagFleet])
 }
 
 // Release implements providers.Adopter.
@@ -196,7 +209,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 				return nil, nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), most)
 			}
 		case !c.Owns(has):
-			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, has[fleet.TagCluster], has[fleet.TagFleet])
+			return nil, nil, ofOther(op, x.what, has)
 		case has[adoptedTag] != v.mark(x.id):
 			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
 		}

@@ -440,3 +440,89 @@ func TestAdoptSets(t *testing.T) {
 		a.life()
 	})
 }
+
+// TestAdoptedByTwo: of two fleets that adopt a cluster at the same time, one gets it, and the other takes nothing from it that it
+// does not give back.
+func TestAdoptedByTwo(t *testing.T) {
+	for skip := range 4 {
+		adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+			other, p := *a.c, a.provider()
+			other.Fleet = "fleet-b"
+			a.Inject(azuretest.Fault{Method: "PATCH *", Skip: skip, Times: 1, Do: func(azuretest.Call) {
+				if err := p.Adopt(a.Context(), &other, a.machines); (err == nil) != (skip == 0) {
+					t.Errorf("%d: the other fleet: %v", skip, err)
+				}
+			}})
+			err := a.p.Adopt(a.Context(), a.c, a.machines)
+			time.Sleep(settle)
+			if skip > 0 { // this one was first
+				if left, err2 := a.p.Adoptable(a.Context(), a.c, a.machines); err != nil || err2 != nil || len(left) > 0 {
+					t.Errorf("%d: Adopt = %v, %v, %q", skip, err, err2, left)
+				}
+				return
+			}
+			if wantKind(t, "Adopt", err, fleet.Conflict); err != nil && !strings.Contains(err.Error(), "belongs to cluster prod/eu-1 of fleet fleet-b") {
+				t.Error(err)
+			}
+			if err := a.p.Release(a.Context(), a.c, a.machines); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(settle)
+			if err := p.Adopt(a.Context(), &other, a.machines); err != nil {
+				t.Error(err)
+			}
+			for _, r := range a.Resources("") {
+				if f := r.Tags["fairlead.dev_fleet"]; f != "" && f != "fleet-b" {
+					t.Errorf("%s is of fleet %s", r.ID, f)
+				}
+			}
+		})
+	}
+}
+
+// TestAdoptSpecialMachines: interfaces beside the first one, and VMs of the spot market, are adopted with their machines, and go
+// with them.
+func TestAdoptSpecialMachines(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Sets: true}, "", func(a *adopting) {
+		vm := a.left.Workers[0]
+		r, _ := a.Resource(vm)
+		name := vm[strings.LastIndexByte(vm, '/')+1:]
+		first := ""
+		for _, n := range a.Resources("networkinterfaces") {
+			if strings.HasPrefix(n.Name, name+"-nic") {
+				first = n.ID
+			}
+		}
+		nic, _ := a.Resource(first)
+		second := first[:strings.LastIndexByte(first, '/')] + "/" + name + "-nic-1"
+		body := maps.Clone(nic.Body)
+		a.Put(second, body)
+		a.Retag(second, func(tags map[string]string) { maps.Copy(tags, r.Tags) })
+		a.Edit(vm, func(body map[string]any) {
+			p := body["properties"].(map[string]any)
+			n := p["networkProfile"].(map[string]any)
+			n["networkInterfaces"] = append(n["networkInterfaces"].([]any), map[string]any{"id": second})
+			p["priority"], p["evictionPolicy"] = "Spot", "Deallocate"
+		})
+		untagged, err := a.p.Adoptable(a.Context(), a.c, a.machines)
+		if err != nil || !slices.Contains(untagged, "interface "+name+"-nic-1") {
+			t.Fatalf("to be tagged are %q, %v", untagged, err)
+		}
+		if err := a.p.Adopt(a.Context(), a.c, a.machines); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		got := a.observe(a.c)
+		if m := machineOf(got, fleet.MachineName(name)); m.Damaged != "" || m.State != fleet.MachineRunning || len(m.Addresses) != 2 || len(got.Drift)+len(got.Upkeep) > 0 {
+			t.Errorf("machine %+v, drift %q, upkeep %q", m, got.Drift, got.Upkeep)
+		}
+		if err := a.p.Release(a.Context(), a.c, a.machines); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(settle)
+		a.life()
+		if _, there := a.Resource(second); there {
+			t.Error("the second interface is left")
+		}
+	})
+}

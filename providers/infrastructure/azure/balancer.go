@@ -180,10 +180,10 @@ func (v *view) internal(d *steps.Decision, n network) {
 	}
 	d.Endpoint = v.endpointAt(recordName + "." + zone.Name)
 	record := zone.ID + "/A/" + recordName
-	v.link(d, zone, v.vnetName(), n.vnet, "the VNet")
+	v.link(d, zone, v.vnetName(), n.vnet, "the VNet", true)
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
 		if p := &v.spec.NetworkSpec.VNet.Peerings[i]; v.given == nil {
-			v.link(d, zone, p.RemoteVnetName, v.remoteID(p), "VNet "+p.RemoteVnetName)
+			v.link(d, zone, p.RemoteVnetName, v.remoteID(p), "VNet "+p.RemoteVnetName, !v.started())
 		}
 	}
 	if !v.records[recordName] {
@@ -198,12 +198,12 @@ func (v *view) internal(d *steps.Decision, n network) {
 }
 
 // link decides about the link that makes a private zone known in a VNet.
-func (v *view) link(d *steps.Decision, zone *arm.Resource[arm.Zone], name, vnet, what string) {
+func (v *view) link(d *steps.Decision, zone *arm.Resource[arm.Zone], name, vnet, what string, essential bool) {
 	link := strings.ToLower(zone.ID + "/virtualNetworkLinks/" + name + "-link")
 	switch v.links[link] {
 	case "Succeeded":
 	case "", "Failed":
-		d.Add(steps.Step{What: "make zone " + zone.Name + " known in " + what, Essential: true, Do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "make zone " + zone.Name + " known in " + what, Essential: essential, Do: func(ctx context.Context) error {
 			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
 				"virtualNetwork": arm.Ref{ID: vnet}, "registrationEnabled": false,
 			}}, arm.Condition{})
@@ -213,7 +213,7 @@ func (v *view) link(d *steps.Decision, zone *arm.Resource[arm.Zone], name, vnet,
 			return err
 		}})
 	default:
-		d.Wait("the link of zone " + zone.Name + " is being created")
+		v.pending(d, "the link of zone "+zone.Name+" is being created", essential)
 	}
 }
 

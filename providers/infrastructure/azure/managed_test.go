@@ -412,6 +412,27 @@ func TestManagedChanges(t *testing.T) {
 			})
 		})
 	}
+	for _, code := range []string{"InsufficientSubnetSize", "ErrCode_InsufficientVCPUQuota"} {
+		t.Run("a number that AKS refuses holds up nothing else: "+code, func(t *testing.T) {
+			inAKS(t, planeSpec, func(w *managedWorld) {
+				w.rest()
+				w.Inject(azuretest.Fault{Method: "PUT agentpools", Status: 400, Code: code, When: func(c azuretest.Call) bool {
+					return strings.Contains(fmt.Sprint(c.Body), "count:9 ")
+				}})
+				w.pool("user").Count, w.pool("user").NodeLabels = 9, map[string]string{"a": "b"}
+				w.versions("v1.34.1", "v1.34.1")
+				for range 60 {
+					w.step()
+				}
+				if is := says(w.is("user", "count"), w.is("user", "orchestratorVersion"), w.is("user", "nodeLabels")); is != "2 1.34.1 map[a:b tier:web]" {
+					t.Errorf("the pool has %s", is)
+				}
+				if err := w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")); err == nil || !strings.Contains(err.Error(), code) {
+					t.Errorf("the number: %v", err)
+				}
+			})
+		})
+	}
 	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Times: 1, Do: func(c azuretest.Call) { w.Put(c.ID, theirs(c)) }})
@@ -472,6 +493,36 @@ func TestManagedChanges(t *testing.T) {
 			w.step()
 			if n := len(w.puts("PUT managedclusters")) - before; n != 2 {
 				t.Errorf("what people change later waits: %d requests", n)
+			}
+		})
+	})
+	t.Run("a policy has another value, and Git changes", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			policy := func() {
+				w.edit("managedclusters", func(body, _ map[string]any) { body["tags"].(map[string]any)["team"] = "ops" })
+				w.edit("agentpools", func(_, p map[string]any) {
+					if p["mode"] == "User" {
+						p["nodeLabels"] = map[string]any{"tier": "web"}
+					}
+				})
+			}
+			for _, value := range []string{"a", "b", "a", "ops", "a"} {
+				w.change("{", "{additionalTags: {team: "+value+"}, ")
+				w.pool("user").NodeLabels = map[string]string{"team": value}
+				w.ResetCalls()
+				for range 8 {
+					policy()
+					w.step()
+					time.Sleep(30 * time.Second)
+				}
+				want := 1
+				if value == "ops" {
+					want = 0
+				}
+				if plane, pool := len(w.puts("PUT managedclusters")), len(w.puts("PUT agentpools")); plane != want || pool < 1 || pool > 2 {
+					t.Errorf("%s: %d requests change the cluster, and %d its pool", value, plane, pool)
+				}
 			}
 		})
 	})
@@ -621,14 +672,14 @@ func TestManagedChanges(t *testing.T) {
 	t.Run("what is refused holds up nothing else", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.rest()
-			w.change("version: v1.33.5", "version: v1.34.1, sku: {tier: Standard}, outboundType: userDefinedRouting")
+			w.change("version: v1.33.5", "version: v1.34.1, sku: {tier: Standard}, additionalTags: {team: web}, outboundType: userDefinedRouting")
 			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Status: 400, Code: "InvalidParameter", Message: "outboundType is not allowed.", When: func(c azuretest.Call) bool {
 				return strings.Contains(fmt.Sprint(c.Body), "userDefinedRouting")
 			}})
 			for range 30 {
 				w.step()
 			}
-			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") {
+			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") || w.Resources("managedclusters")[0].Tags["team"] != "web" {
 				t.Errorf("the cluster is %s", is)
 			}
 			wantError(t, "what is refused", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Invalid, "outboundType is not allowed")
@@ -648,6 +699,22 @@ func TestManagedChanges(t *testing.T) {
 			if is := says(w.is("", "currentKubernetesVersion")); is != "1.34.1" {
 				t.Errorf("the cluster has %s", is)
 			}
+		})
+	})
+	t.Run("a refused tag holds up no field and no version", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			setPlane(w, &w.c, "aks-1", strings.NewReplacer("version: v1.33.5", "version: v1.34.1, additionalTags: {team: nobody}, sku: {tier: Standard}").Replace(planeSpec))
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Status: 403, Code: "RequestDisallowedByPolicy", Message: "team is not one of the teams.", When: func(c azuretest.Call) bool {
+				return strings.Contains(fmt.Sprint(c.Body["tags"]), "team:nobody")
+			}})
+			for range 30 {
+				w.step()
+			}
+			if is := says(w.is("", "currentKubernetesVersion"), w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "1.34.1") || !strings.Contains(is, "Standard") {
+				t.Errorf("the cluster is %s", is)
+			}
+			wantError(t, "what is refused", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Invalid, "team is not one of the teams")
 		})
 	})
 	t.Run("what Git does not name stays", func(t *testing.T) {
@@ -694,8 +761,12 @@ func TestManagedChanges(t *testing.T) {
 	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
-			w.FailManaged(1)
+			w.FailManaged(3)
+			began := time.Now()
 			w.rest()
+			if took := time.Since(began); took > 8*time.Minute {
+				t.Errorf("a cluster whose creation fails is there after %s", took)
+			}
 			w.FailManaged(1)
 			w.versions("v1.34.1", "v1.34.1")
 			w.rest()
@@ -710,6 +781,39 @@ func TestManagedChanges(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			if is := w.is("", "provisioningState"); is != "Succeeded" {
 				t.Errorf("the cluster is %s", is)
+			}
+		})
+	})
+	t.Run("a change that fails again and again holds up no pool, and no other change", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.Watch(func(c azuretest.Call) {
+				if strings.HasPrefix(c.Method, "PUT managedclusters") && !strings.Contains(fmt.Sprint(c.Body), "oidcIssuerProfile:map[enabled:true]") {
+					w.FailManaged(1)
+				}
+			})
+			w.change("version: v1.33.5", "version: v1.33.5, sku: {tier: Standard}")
+			w.pool("user").Count = 3
+			w.ResetCalls()
+			for range 360 { // an hour
+				w.look()
+				w.say(w.plane.Ensure(w.Context(), "op", &w.c))
+				_ = w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user"))
+			}
+			if n := says(w.is("user", "count")); n != "3" {
+				t.Errorf("the number is %s", n)
+			}
+			if n := len(w.puts("PUT managedclusters")); n < 5 || n > 8 {
+				t.Errorf("in an hour the cluster was changed %d times", n)
+			}
+			w.ResetCalls()
+			w.change("version: v1.33.5", "version: v1.33.5, sku: {tier: Standard}, oidcIssuerProfile: {enabled: true}")
+			for range 12 {
+				w.look()
+				w.say(w.plane.Ensure(w.Context(), "op", &w.c))
+			}
+			if is := says(w.is("", "provisioningState"), w.is("", "oidcIssuerProfile")); is != "Succeeded map[enabled:true]" {
+				t.Errorf("what Git says then waits: %s, %d requests", is, len(w.puts("PUT managedclusters")))
 			}
 		})
 	})
@@ -1017,17 +1121,39 @@ func TestAgentPools(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.rest()
 			w.pool("user").NodeLabels = map[string]string{"kubernetes.azure.com/mine": "a"}
+			w.pool("user").Taints = []clusterv1.MachineTaint{{Key: "web", Effect: "NoSchedule"}}
 			w.versions("v1.34.1", "v1.34.1")
 			w.pool("user").Count = 3
 			for range 60 {
 				w.step()
 			}
-			if is := says(w.is("user", "count"), w.is("user", "orchestratorVersion")); is != "3 1.34.1" {
+			if is := says(w.is("user", "count"), w.is("user", "orchestratorVersion"), w.is("user", "nodeTaints")); is != "3 1.34.1 [web=:NoSchedule]" {
 				t.Errorf("the pool has %s", is)
 			}
 			wantError(t, "the label", w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")), fleet.Invalid, "is reserved")
 		})
 	})
+	for _, code := range []string{"InsufficientSubnetSize", "ErrCode_InsufficientVCPUQuota"} {
+		t.Run("a number that AKS refuses holds up nothing else: "+code, func(t *testing.T) {
+			inAKS(t, planeSpec, func(w *managedWorld) {
+				w.rest()
+				w.Inject(azuretest.Fault{Method: "PUT agentpools", Status: 400, Code: code, When: func(c azuretest.Call) bool {
+					return strings.Contains(fmt.Sprint(c.Body), "count:9 ")
+				}})
+				w.pool("user").Count, w.pool("user").NodeLabels = 9, map[string]string{"a": "b"}
+				w.versions("v1.34.1", "v1.34.1")
+				for range 60 {
+					w.step()
+				}
+				if is := says(w.is("user", "count"), w.is("user", "orchestratorVersion"), w.is("user", "nodeLabels")); is != "2 1.34.1 map[a:b tier:web]" {
+					t.Errorf("the pool has %s", is)
+				}
+				if err := w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")); err == nil || !strings.Contains(err.Error(), code) {
+					t.Errorf("the number: %v", err)
+				}
+			})
+		})
+	}
 	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) { w.Put(c.ID, theirs(c)) }})

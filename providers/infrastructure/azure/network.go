@@ -298,6 +298,9 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		for _, s := range vnet.Properties.Subnets { // one at a time
 			busy = busy || s.Properties.Provisioning == "Updating" || s.Properties.Provisioning == "Creating"
 		}
+		for i := range vnet.Properties.Peerings {
+			busy = busy || underWay(&vnet.Properties.Peerings[i])
+		}
 	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
@@ -365,18 +368,27 @@ func standard() map[string]any { return map[string]any{"name": "Standard"} }
 const routesPart = "routes-"
 
 // routeTable decides about the route table that Git names for a subnet, and returns its id once it is ready. A subnet that is
-// there does not wait for it.
+// there does not wait for it, and neither do further machines.
 func (v *view) routeTable(d *steps.Decision, vnet *arm.Resource[arm.VNet], s *api.Subnet) (id string, ready bool) {
 	if s.RouteTable == nil || v.hasTable(vnet, s) {
 		return "", true
 	}
-	name := s.RouteTable.Name
-	if t := there(v, d, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
+	name, is := s.RouteTable.Name, v.existing(vnet, s) != nil
+	of := new(steps.Decision)
+	t := there(v, of, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
 		return map[string]any{"properties": map[string]any{}}
-	}); t != nil {
-		return t.ID, true
+	})
+	for _, step := range of.Steps {
+		step.Essential = step.Essential && !is
+		d.Add(step)
 	}
-	return "", v.existing(vnet, s) != nil
+	for _, what := range of.Waits {
+		v.pending(d, what, !is)
+	}
+	if t == nil {
+		return "", is
+	}
+	return t.ID, true
 }
 
 // existing returns the subnet of vnet that Git means; nil: it is not there.
@@ -489,7 +501,10 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		d.Add(steps.Step{What: "give subnet " + name + " " + what, Essential: failed && !v.started(), Blocked: *busy, Do: func(ctx context.Context) error {
 			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
 			if err == nil {
-				s.Properties.NSG, s.Properties.NAT, s.Properties.Table, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, &arm.Ref{ID: table}, "Updating"
+				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, "Updating"
+				if table != "" { // else it keeps the one that it has
+					s.Properties.Table = &arm.Ref{ID: table}
+				}
 			}
 			return err
 		}})

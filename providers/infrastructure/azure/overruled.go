@@ -42,6 +42,26 @@ func (p *Provider) overruled(id, state string, lacks []ask) []string {
 	return out
 }
 
+// failedAgain is how long a change of a cluster that failed is not requested again: the agent pools have their turn meanwhile. AKS
+// takes one change at a time, and one that fails takes minutes, too.
+const failedAgain = 10 * time.Minute
+
+// all is s as one value.
+func (s *changes) all(id string) ask {
+	var fields []any
+	for _, d := range s.fields {
+		fields = append(fields, d.String(), d.want)
+	}
+	return askOf(id, "all changes", fmt.Sprint(fields, s.tags, s.version))
+}
+
+// rests reports whether AKS took s a moment ago, and failed at it: what it made is forgotten. One that never served has no pools
+// that wait.
+func (m *managed) rests(s *changes) bool {
+	at, ok := m.p.asks.Of(s.all(m.is.ID))
+	return ok && m.serves() && time.Since(at) <= failedAgain
+}
+
 // overruledText says for people what AKS took and does not have; empty: nothing.
 func overruledText(what []string) string {
 	if len(what) == 0 {
@@ -67,15 +87,14 @@ func (m *managed) leaveOverruled(s *changes) {
 // leaveOverruled takes out of d what AKS took before and the agent pool does not have.
 func (w *wantedPool) leaveOverruled(d *poolDiff, is *agentPool) {
 	d.overruled = w.m.p.overruled(w.poolID(is), is.is.Properties.Provisioning, w.asks(is, d))
-	d.drift = slices.DeleteFunc(d.drift, func(what string) bool { return slices.Contains(d.overruled, what) })
-	d.config = len(d.drift) > 0
+	d.config = slices.DeleteFunc(d.config, func(what string) bool { return slices.Contains(d.overruled, what) })
 }
 
 // asks returns what of an agent pool differs.
 func (w *wantedPool) asks(is *agentPool, d *poolDiff) []ask {
 	var out []ask
-	for what, value := range d.values {
-		out = append(out, askOf(w.poolID(is), what, value))
+	for what, s := range d.values {
+		out = append(out, askOf(w.poolID(is), what, s.want))
 	}
 	return out
 }

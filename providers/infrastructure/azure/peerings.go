@@ -2,7 +2,10 @@ package azure
 
 import (
 	"context"
+	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/steps"
@@ -42,34 +45,53 @@ func halfOf(vnet *arm.Resource[arm.VNet], remote string) *arm.Resource[arm.Peeri
 // The states of a half of a peering: both are there, or the other is missing, or was deleted.
 const (
 	connected    = "Connected"
+	initiated    = "Initiated"
 	disconnected = "Disconnected"
 )
 
-// lookAtPeerings finds the other halves of peerings: of those in Git that are not connected, and of a cluster that goes all.
+// underWay reports whether Azure is at work on a half of a peering.
+func underWay(half *arm.Resource[arm.Peering]) bool {
+	return half != nil && slices.Contains([]string{made, "Updating", deleting}, half.Properties.Provisioning)
+}
+
+// useless reports whether a half of a peering that is not connected will not be, since Azure connects neither such a half nor the
+// other one again.
+func useless(half *arm.Resource[arm.Peering]) bool {
+	return half != nil && (half.Properties.State == disconnected || half.Properties.Provisioning == failed)
+}
+
+// lookAtPeerings finds the other halves of peerings: of those in Git that are not connected, and of a cluster that goes all that
+// Fairlead may have made.
 func (v *view) lookAtPeerings(ctx context.Context) error {
 	v.halves = make(map[string]*arm.Resource[arm.Peering])
 	vnet := partOf(v.vnets, vnetPart, v.vnetName())
 	if vnet == nil {
 		return nil
 	}
-	remotes := make(map[string]bool)
+	var remotes []string
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
-		remotes[v.remoteID(&v.spec.NetworkSpec.VNet.Peerings[i])] = true
+		remotes = append(remotes, v.remoteID(&v.spec.NetworkSpec.VNet.Peerings[i]))
 	}
+	inGit := len(remotes)
 	for _, p := range vnet.Properties.Peerings {
-		if v.c.Delete && strings.EqualFold(p.Name, halfName(vnet.Name, lastOf(p.Properties.Remote.ID))) { // which left Git
-			remotes[p.Properties.Remote.ID] = true
+		id := p.Properties.Remote.ID
+		isOurs := strings.EqualFold(p.Name, halfName(vnet.Name, lastOf(id))) && strings.HasPrefix(strings.ToLower(id), strings.ToLower("/subscriptions/"+v.place.Subscription()+"/"))
+		if v.c.Delete && isOurs { // perhaps it left Git
+			remotes = append(remotes, id)
 		}
 	}
-	for remote := range remotes {
-		if own := halfOf(vnet, remote); !v.c.Delete && own != nil && own.Properties.State == connected {
+	for i, remote := range remotes {
+		own := halfOf(vnet, remote)
+		if !v.c.Delete && own != nil && own.Properties.State == connected {
 			continue
 		}
 		var is arm.Resource[arm.Peering]
 		switch err := v.place.Get(ctx, remote+halvesOf+halfName(lastOf(remote), vnet.Name), &is); {
 		case arm.IsMissing(err):
 		case arm.IsUnused(err): // to make it fails then
-			v.unread = err
+			if i < inGit && own != nil && own.Properties.State != initiated { // else there was none
+				v.unread = err
+			}
 		case err != nil:
 			return err
 		default:
@@ -79,7 +101,8 @@ func (v *view) lookAtPeerings(ctx context.Context) error {
 	return nil
 }
 
-// peer decides about the peerings of the VNet. Azure changes one thing of a VNet at a time.
+// peer decides about the peerings of the VNet. Azure changes one thing of a VNet at a time. Machines that are there, and others
+// beside them, do not wait for a peering.
 func (v *view) peer(d *steps.Decision, vnet *arm.Resource[arm.VNet], busy bool) {
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
 		p := &v.spec.NetworkSpec.VNet.Peerings[i]
@@ -103,43 +126,61 @@ func (v *view) peer(d *steps.Decision, vnet *arm.Resource[arm.VNet], busy bool) 
 			})
 		}
 		own, other := halfOf(vnet, remote), v.halves[strings.ToLower(remote)]
-		elsewhere := func(half *arm.Resource[arm.Peering], to string) bool {
-			return half != nil && !arm.Same(half.Properties.Remote.ID, to)
-		}
+		forward := p.ForwardPeeringProperties
+		last := forward != nil && ptr.Deref(forward.UseRemoteGateways, false) // Azure looks whether the other half allows it
 		switch what := "VNet " + p.RemoteVnetName; {
-		case elsewhere(own, remote) || elsewhere(other, vnet.ID):
-			d.Fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet.peerings", "peering %s leads to another VNet (remove it, or give the VNet another name)", halfName(vnet.Name, p.RemoteVnetName)))
-		case own == nil && other != nil && other.Properties.State == disconnected: // Azure connects neither half again
+		case own != nil && !arm.Same(own.Properties.Remote.ID, remote):
+			v.leadsAway(d, own, vnet.Name)
+		case other != nil && !arm.Same(other.Properties.Remote.ID, vnet.ID):
+			v.leadsAway(d, other, p.RemoteVnetName)
+		case own != nil && own.Properties.State == connected:
+		case underWay(other):
+			v.pending(d, "the peering with "+what+" is being created", !v.started())
+		case useless(other):
 			add("delete the former peering of "+what, func(ctx context.Context) error {
 				err := v.place.Delete(ctx, remote+halvesOf+other.Name)
 				if err == nil {
-					delete(v.halves, strings.ToLower(remote))
+					other.Properties.Provisioning = deleting
 				}
 				return err
 			})
-		case own == nil:
-			create("connect the VNet with "+what, vnet.ID, remote, p.ForwardPeeringProperties, func(r arm.Resource[arm.Peering]) {
-				vnet.Properties.Peerings = append(vnet.Properties.Peerings, r)
-			})
-		case own.Properties.Provisioning == made || own.Properties.Provisioning == "Updating":
-			d.Wait("the peering with " + what + " is being created")
-		case own.Properties.State == disconnected:
+		case useless(own):
 			add("delete the former peering with "+what, func(ctx context.Context) error {
 				err := v.place.Delete(ctx, vnet.ID+halvesOf+own.Name)
 				if err == nil {
-					own.Properties.Provisioning = "Updating"
+					own.Properties.Provisioning = deleting
 				}
 				return err
 			})
-		case own.Properties.State == connected:
+		case own == nil && (other != nil || !last):
+			create("connect the VNet with "+what, vnet.ID, remote, forward, func(r arm.Resource[arm.Peering]) {
+				vnet.Properties.Peerings = append(vnet.Properties.Peerings, r)
+			})
 		case other == nil:
 			create("connect "+what+" with the VNet", remote, vnet.ID, p.ReversePeeringProperties, func(r arm.Resource[arm.Peering]) {
 				v.halves[strings.ToLower(remote)] = &r
 			})
 		default:
-			d.Wait("the peering with " + what + " is being created")
+			v.pending(d, "the peering with "+what+" is being created", !v.started())
 		}
 	}
+}
+
+// leadsAway notes that a half of a peering, which a VNet has, leads elsewhere than Git says.
+func (v *view) leadsAway(d *steps.Decision, half *arm.Resource[arm.Peering], vnet string) {
+	err := fleet.Errorf(fleet.Conflict, "find networkSpec.vnet.peerings", "peering %s of VNet %s leads to another VNet (remove it, or give the VNet another name)", half.Name, vnet)
+	if d.Faults = append(d.Faults, err); !v.started() {
+		d.Missing = true
+	}
+}
+
+// pending notes what Azure has to finish. If it is not essential, it is a difference that holds up no machine.
+func (v *view) pending(d *steps.Decision, what string, essential bool) {
+	if essential {
+		d.Wait(what)
+		return
+	}
+	d.Add(steps.Step{What: what, Blocked: true})
 }
 
 // unpeer decides about the deletion of the other halves of peerings, and reports whether there are none any more.

@@ -234,7 +234,7 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 	}
 	changes := m.changes()
 	errs = append(errs, changes.faults...)
-	if m.idle() {
+	if m.idle() && !m.rests(changes) {
 		errs = append(errs, m.apply(ctx, changes)...)
 	}
 	return arm.Wrap(what, fleet.JoinErrors(errs...))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/azure/api"
@@ -159,33 +160,40 @@ func (m *managed) changeVersion(s *changes) {
 
 // apply makes the changes. AKS takes one at a time: what it refuses permanently holds up nothing else.
 func (m *managed) apply(ctx context.Context, s *changes) []error {
-	var tries [][]difference
+	type try struct {
+		fields []difference
+		tags   arm.Tags
+	}
+	var tries []try
 	if s.config() || s.failed && s.version == "" {
-		tries = append(tries, s.fields)
+		tries = append(tries, try{s.fields, s.tags})
 	}
 	if len(s.fields) > 1 || len(s.fields) == 1 && len(s.tags) > 0 {
 		for _, d := range s.fields {
-			tries = append(tries, []difference{d})
+			tries = append(tries, try{fields: []difference{d}})
 		}
 		if len(s.tags) > 0 || s.failed && s.version == "" {
-			tries = append(tries, nil)
+			tries = append(tries, try{tags: s.tags})
 		}
 	}
 	var refused []error
-	put := func(what string, fields []difference, version string) (done bool) {
+	put := func(what string, t try, version string) (done bool) {
 		m.p.o.Log.InfoContext(ctx, "changing a cluster of AKS", "cluster", m.c.Key.String(), "name", m.is.Name, "change", what)
-		err := m.put(ctx, fields, s.tags, version)
+		err := m.put(ctx, t.fields, t.tags, version)
+		if err == nil {
+			m.p.asks.Note(s.all(m.is.ID), time.Now())
+		}
 		if err != nil {
 			refused = append(refused, arm.Wrap(what, err))
 		}
 		return err == nil || !arm.IsPermanent(err)
 	}
-	for i, fields := range tries {
+	for i, t := range tries {
 		what := "change tags of the cluster"
-		if len(fields) > 0 {
-			what = fmt.Sprint("change ", fields)
+		if len(t.fields) > 0 {
+			what = fmt.Sprint("change ", t.fields)
 		}
-		if put(what, fields, "") {
+		if put(what, t, "") {
 			if i > 0 { // the first try was all of them
 				refused = refused[1:]
 			}
@@ -193,7 +201,7 @@ func (m *managed) apply(ctx context.Context, s *changes) []error {
 		}
 	}
 	if s.version != "" {
-		put(fmt.Sprintf("version %s → %s", s.from, s.version), nil, s.version)
+		put(fmt.Sprintf("version %s → %s", s.from, s.version), try{}, s.version)
 	}
 	return refused
 }

@@ -143,42 +143,50 @@ func (w *wantedPool) create(op fleet.OperationID) map[string]any {
 
 // A poolDiff says in what an agent pool differs from Git.
 type poolDiff struct {
-	config  bool     // labels, taints, tags, mode
+	config  []string // what of labels, taints, tags, mode
 	number  bool     // its number of machines, or who decides that
 	upgrade bool     // its version
 	failed  bool     // the last change of it failed
-	tags    arm.Tags // that it lacks
 	drift   []string // beside count, range and version
 	fixed   []string
 
-	values    map[string]any // what Git says, by what of drift differs
-	overruled []string       // what AKS took, and something else changed back
+	values    map[string]setting // what Git says, by what of config differs
+	overruled []string           // what AKS took, and something else changed back
+}
+
+// A setting is a value that Git says, and how it is written into the properties of an agent pool.
+type setting struct {
+	want  any
+	write func(p map[string]any)
 }
 
 // compare says in what an agent pool that is there differs from Git.
 func (w *wantedPool) compare(is *agentPool) poolDiff {
 	var d poolDiff
 	p, raw := &is.is.Properties, propertiesIn(is.raw)
-	d.values = make(map[string]any)
-	note := func(what string, want any) { d.config, d.drift, d.values[what] = true, append(d.drift, what), want }
+	d.values = make(map[string]setting)
+	note := func(what, field string, want, value any) {
+		d.config, d.values[what] = append(d.config, what), setting{want, func(p map[string]any) { p[field] = value }}
+	}
 	labels, _ := raw["nodeLabels"].(map[string]any)
 	if want := w.labels(labels); !maps.Equal(cmpMap(labels), want) {
-		note("labels of its nodes differ", want)
+		note("labels of its nodes differ", "nodeLabels", want, want)
 	}
 	taints := textsOf(raw["nodeTaints"])
 	if want := w.taints(taints); !slices.Equal(normalTaints(taints), normalTaints(want)) {
-		note("taints of its nodes differ", want)
+		note("taints of its nodes differ", "nodeTaints", want, want)
 	}
 	if p.Mode != w.spec.Mode {
-		note(fmt.Sprintf("mode %s → %s", p.Mode, w.spec.Mode), w.spec.Mode)
+		note(fmt.Sprintf("mode %s → %s", p.Mode, w.spec.Mode), "mode", w.spec.Mode, w.spec.Mode)
 	}
 	if !same(raw["scaleDownMode"], w.spec.ScaleDownMode) && !(raw["scaleDownMode"] == nil && w.spec.ScaleDownMode == "Delete") {
-		note(fmt.Sprintf("scaleDownMode %v → %s", raw["scaleDownMode"], w.spec.ScaleDownMode), w.spec.ScaleDownMode)
+		note(fmt.Sprintf("scaleDownMode %v → %s", raw["scaleDownMode"], w.spec.ScaleDownMode), "scaleDownMode", w.spec.ScaleDownMode, w.spec.ScaleDownMode)
 	}
-	if d.tags = lacking(p.Tags, w.tags("")); len(d.tags) > 0 {
-		note("tags differ: "+strings.Join(slices.Sorted(maps.Keys(d.tags)), ", "), d.tags)
+	if lack := lacking(p.Tags, w.tags("")); len(lack) > 0 {
+		note("tags differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), "tags", lack, tagsFor(nil, p.Tags, lack))
 	}
 	w.leaveOverruled(&d, is)
+	d.drift = slices.Clone(d.config)
 	if r := w.pool.Range; r == nil {
 		d.number = p.AutoScaling || p.Count != w.pool.Count
 	} else {
@@ -238,4 +246,4 @@ func (w *wantedPool) differ(raw map[string]any) []string {
 func lastOf(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
 // none reports whether there is nothing to do.
-func (d poolDiff) none() bool { return !d.config && !d.number && !d.upgrade && !d.failed }
+func (d poolDiff) none() bool { return len(d.config) == 0 && !d.number && !d.upgrade && !d.failed }

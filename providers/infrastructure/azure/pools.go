@@ -259,13 +259,21 @@ func (m *managed) createPool(ctx context.Context, op fleet.OperationID, all []ag
 // changePool makes the next change of an agent pool. What AKS refuses permanently holds up nothing else.
 func (m *managed) changePool(ctx context.Context, is *agentPool, want *wantedPool) error {
 	d := want.compare(is)
-	type edit struct{ config, number, upgrade bool }
+	type edit struct {
+		config          []string
+		number, upgrade bool
+	}
 	var tries []edit
-	if d.config || d.number || d.failed && !d.upgrade {
+	if len(d.config) > 0 || d.number || d.failed && !d.upgrade {
 		tries = append(tries, edit{config: d.config, number: d.number})
 	}
-	if d.config && d.number {
+	if len(d.config) > 0 && d.number {
 		tries = append(tries, edit{number: true})
+	}
+	if len(d.config) > 1 || len(d.config) > 0 && d.number {
+		for _, what := range d.config {
+			tries = append(tries, edit{config: []string{what}})
+		}
 	}
 	if d.upgrade {
 		tries = append(tries, edit{upgrade: true})
@@ -277,11 +285,8 @@ func (m *managed) changePool(ctx context.Context, is *agentPool, want *wantedPoo
 		p := propertiesIn(body)
 		etag, _ := p["eTag"].(string)
 		keepOwn(p)
-		if e.config {
-			labels, _ := p["nodeLabels"].(map[string]any)
-			p["nodeLabels"], p["nodeTaints"] = want.labels(labels), want.taints(textsOf(p["nodeTaints"]))
-			p["mode"], p["scaleDownMode"] = want.spec.Mode, want.spec.ScaleDownMode
-			p["tags"] = tagsFor(nil, is.is.Properties.Tags, d.tags)
+		for _, what := range e.config {
+			d.values[what].write(p)
 		}
 		if e.number {
 			want.scale(p, is.is.Properties.Count, false)
@@ -292,10 +297,8 @@ func (m *managed) changePool(ctx context.Context, is *agentPool, want *wantedPoo
 		readOnly(body, "id", "name", "type")
 		err := m.place.Put(ctx, m.poolsID()+"/"+is.is.Name, body, arm.Unchanged(etag))
 		if err == nil {
-			if e.config {
-				for _, a := range want.asks(is, &d) {
-					m.p.asked(a)
-				}
+			for _, what := range e.config {
+				m.p.asked(askOf(want.poolID(is), what, d.values[what].want))
 			}
 			return fleet.JoinErrors(refused...)
 		}

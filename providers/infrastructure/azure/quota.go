@@ -73,6 +73,8 @@ func (all demands) find(ctx context.Context) (out []providers.Finding) {
 		f := providers.Finding{Clusters: all[q].clusters, What: "quota"}
 		i := slices.IndexFunc(usages[at], func(u arm.Usage) bool { return strings.EqualFold(u.Name.Value, q.name) })
 		switch {
+		case arm.IsUnused(failed[at]):
+			f.Text = "not checked: " + arm.WrapLook(op, failed[at]).Error()
 		case failed[at] != nil:
 			f.Err = arm.WrapLook(op, failed[at])
 		case i < 0: // Azure has none of that name
@@ -105,9 +107,27 @@ func (v *view) checkImage(ctx context.Context, pool fleet.Pool, spec *api.AzureM
 		return
 	}
 	var is struct{}
+	op := "find the image of pool " + string(pool.Name)
 	err := v.place.Get(ctx, id, &is)
+	if text("id") == "" && arm.IsUnused(err) { // a VM takes it without a right
+		noteUnchecked(note, "image", arm.WrapLook(op, err), true)
+		return
+	}
 	if arm.Kind(err) == fleet.NotFound {
 		err = fleet.Errorf(fleet.Invalid, "", "%w (name one that exists in image, or another version of Kubernetes)", err)
 	}
-	note("image", id[strings.LastIndex(id, "/Microsoft.Compute/")+len("/Microsoft.Compute/"):], arm.WrapLook("find the image of pool "+string(pool.Name), err))
+	const service = "/microsoft.compute/"
+	if i := strings.LastIndex(strings.ToLower(id), service); i >= 0 { // people write ids in any case
+		id = id[i+len(service):]
+	}
+	note("image", id, arm.WrapLook(op, err))
+}
+
+// noteUnchecked notes why something could not be looked up. It is no mistake if nothing but the check needs the right.
+func noteUnchecked(note driver.Note, what string, err error, optional bool) {
+	if optional {
+		note(what, "not checked: "+err.Error(), nil)
+		return
+	}
+	note(what, "", err)
 }

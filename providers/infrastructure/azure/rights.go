@@ -27,6 +27,7 @@ func ownVMNet(v *view) bool { return ownVNet(v) && ofVMs(v) }
 func never(*view) bool      { return false } // it is for an adoption, or for what is left of clusters
 func newGroup(v *view) bool { return v.group == nil || v.ownGroup() }
 func private(v *view) bool  { return ofVMs(v) && !v.c.ServedElsewhere() && v.isInternal() }
+func zoned(v *view) bool    { return private(v) && v.spec.NetworkSpec.PrivateDNSZone != "None" }
 func public(v *view) bool   { return ofVMs(v) && !v.c.ServedElsewhere() && !v.isInternal() }
 func routed(v *view) bool {
 	return ownVMNet(v) && slices.ContainsFunc(v.spec.NetworkSpec.Subnets, func(s api.Subnet) bool { return s.RouteTable != nil })
@@ -75,16 +76,18 @@ func rights() []right {
 		s, ok := v.place.known(v.spec.Location)[strings.ToLower(m.VMSize)]
 		return ok && len(s.zones) == 0 && inSet(m)
 	})
-	fromGallery := anyMachine(func(_ *view, m *api.AzureMachineSpec) bool {
-		image, _ := imageOf(m.Image, "", "")
-		id, _ := image["id"].(string)
-		return strings.Contains(strings.ToLower(id), "/galleries/")
-	})
+	from := func(kind string) func(v *view) bool {
+		return anyMachine(func(_ *view, m *api.AzureMachineSpec) bool {
+			image, _ := imageOf(m.Image, "", "")
+			id, _ := image["id"].(string)
+			return strings.Contains(strings.ToLower(id), "/microsoft.compute/"+kind+"/")
+		})
+	}
 	add(nil, groups, "read")
 	add(newGroup, groups, "write", "delete", "resources/read")
 	add(never, "", "Microsoft.Resources/subscriptions/resources/read", "Microsoft.Resources/tags/write", "Microsoft.Authorization/permissions/read")
 	add(nil, network, "virtualNetworks/read", "virtualNetworks/subnets/join/action", "networkSecurityGroups/read", "natGateways/read", "publicIPAddresses/read", "loadBalancers/read", "networkInterfaces/read", "privateDnsZones/read")
-	add(nil, compute, "virtualMachines/read", "disks/read", "skus/read", "locations/usages/read")
+	add(nil, compute, "virtualMachines/read", "disks/read", "skus/read")
 	add(ownVNet, network, "virtualNetworks/write", "virtualNetworks/delete", "virtualNetworks/subnets/read", "virtualNetworks/subnets/write")
 	add(ownVMNet, network, "networkSecurityGroups/write", "networkSecurityGroups/delete", "networkSecurityGroups/join/action", "natGateways/write", "natGateways/delete", "natGateways/join/action")
 	add(func(v *view) bool { return ownVMNet(v) || public(v) || withBastion(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
@@ -95,13 +98,14 @@ func rights() []right {
 	add(routed, network, "routeTables/read", "routeTables/write", "routeTables/delete", "routeTables/join/action")
 	add(func(v *view) bool { return private(v) || public(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
 	add(never, network, "loadBalancers/inboundNatRules/join/action")
-	add(func(v *view) bool { return private(v) && v.spec.NetworkSpec.PrivateDNSZone != "None" }, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
+	add(zoned, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
 		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete", "virtualNetworks/join/action")
 	add(ofVMs, compute, "virtualMachines/write", "virtualMachines/delete", "disks/write", "disks/delete")
 	add(ofVMs, network, "networkInterfaces/write", "networkInterfaces/delete")
 	add(racks, compute, "availabilitySets/read", "availabilitySets/write", "availabilitySets/delete")
-	add(fromGallery, compute, "galleries/images/versions/read")
-	add(never, compute, "locations/communityGalleries/images/versions/read", "locations/publishers/artifacttypes/offers/skus/versions/read")
+	add(from("galleries"), compute, "galleries/images/versions/read")
+	add(from("images"), compute, "images/read")
+	add(never, compute, "locations/usages/read", "locations/communityGalleries/images/versions/read", "locations/publishers/artifacttypes/offers/skus/versions/read")
 	add(reserved, compute, "capacityReservationGroups/deploy/action")
 	add(identity, "Microsoft.ManagedIdentity/userAssignedIdentities/", "read", "assign/action")
 	add(ofAKS, aks, "read", "write", "delete", "agentPools/read", "agentPools/write", "agentPools/delete", "listClusterAdminCredential/action")
@@ -148,7 +152,11 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
 		if group := v.spec.NetworkSpec.VNet.Peerings[i].ResourceGroup; group != "" && !strings.EqualFold(group, v.place.group) && peered(v) {
 			const half = arm.VNets + "/virtualNetworkPeerings/"
-			needs[arm.GroupID(v.place.Subscription(), group)] = []string{arm.VNets + "/peer/action", half + "read", half + "write", half + "delete"}
+			of := []string{arm.VNets + "/peer/action", half + "read", half + "write", half + "delete"}
+			if zoned(v) { // the zone is known there
+				of = append(of, arm.VNets+"/join/action")
+			}
+			needs[arm.GroupID(v.place.Subscription(), group)] = of
 		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(needs)) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/azure"
 	"fairlead.dev/providers/infrastructure/azure/azuretest"
 )
@@ -70,7 +71,7 @@ func (l *rightsLives) check(w *world, c *fleet.Cluster) {
 	l.say(err)
 	for _, f := range found {
 		l.say(f.Err)
-		if f.What == "rights" {
+		if f.What == "rights" || strings.HasPrefix(f.Text, "not checked") {
 			l.told = append(l.told, f.Text)
 		}
 	}
@@ -149,6 +150,7 @@ func (l *rightsLives) all() {
 		group    = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/g/providers/Microsoft.Network/applicationSecurityGroups/g"
 		reserved = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"
 		gallery  = "image: {sharedGallery: {subscriptionID: " + azuretest.Subscription + ", resourceGroup: g, gallery: g, name: ubuntu, version: 1.0.0}}, "
+		own      = "image: {id: /subscriptions/" + azuretest.Subscription + "/resourceGroups/shared/providers/Microsoft.Compute/images/mine}, "
 		market   = "image: {marketplace: {publisher: p, offer: o, sku: s, version: 1.0.0}}, capacityReservationGroupID: " + reserved + ", "
 	)
 	synctest.Test(l.T, func(t *testing.T) {
@@ -168,6 +170,11 @@ func (l *rightsLives) all() {
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: Internal}, vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared}]}}, identityRef:", 1), machineSpec, slow([]string{}...), func(w *world) {
 			w.Put(hub, map[string]any{"location": azuretest.Location})
+			c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{"+own, 1))
+			w.Allow(l.role...)
+			l.check(w, &c)
+			w.n--
+			w.Allow()
 		})
 		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), machineSpec, slow("1"), func(w *world) {
 			w.Put(group, map[string]any{"location": azuretest.Location})
@@ -277,6 +284,16 @@ func TestCheckRights(t *testing.T) {
 		if got, want := text(w, &c), "for "+all+"/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/subnets/join/action (add"; !strings.Contains(got, want) {
 			t.Errorf("the check lacks %q: %s", want, got)
 		}
+		w.Put(hub, map[string]any{"location": azuretest.Location})
+		c = w.cluster(peered, machineSpec)
+		w.Allow("*", "!Microsoft.Network/virtualNetworks/join/action", "!Microsoft.Network/virtualNetworks/peer/action")
+		if got, want := text(w, &c), "for "+all+"/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/join/action, Microsoft.Network/virtualNetworks/peer/action (add"; !strings.Contains(got, want) {
+			t.Errorf("the check lacks %q: %s", want, got)
+		}
+		c = w.cluster(toHub(""), machineSpec)
+		if got := text(w, &c); strings.Contains(got, "/resourceGroups/shared it lacks Microsoft.Network/virtualNetworks/join") {
+			t.Errorf("the check of a public endpoint wants the right of a private zone: %s", got)
+		}
 		w.Allow()
 		w.ready(&w.c)
 		w.Allow("Microsoft.Network/*", "Microsoft.Authorization/*", "*/read", "Microsoft.Resources/subscriptions/resourceGroups/write")
@@ -293,6 +310,9 @@ func TestCheckRights(t *testing.T) {
 		w.Allow()
 		w.create(&w.c, "cp-0")
 		w.SetUsage("standardDSv5Family", 990, 1000)
+		for _, first := range "abcd" { // it is on a later page
+			w.SetUsage(string(first), 0, 1)
+		}
 		if got, want := text(w, &w.c), "standardDSv5Family: 990 of 1000 are used, and 20 more are needed (have the quota raised in the portal)"; !strings.Contains(got, want) {
 			t.Errorf("the check lacks %q: %s", want, got)
 		}
@@ -300,6 +320,8 @@ func TestCheckRights(t *testing.T) {
 			{"spotVMOptions: {}, ", "lowPriorityCores: 0 of 1000 are used, and 12 more are needed"},
 			{"image: {id: /subscriptions/" + azuretest.Subscription + "/resourceGroups/rg-1/providers/Microsoft.Compute/images/missing}, ", "name one that exists in image"},
 			{"image: {marketplace: {publisher: p, offer: o, sku: missing, version: 1.0.0}}, ", "name one that exists in image"},
+			{"image: {id: /subscriptions/" + azuretest.Subscription + "/resourcegroups/rg-1/providers/microsoft.compute/images/mine}, ", "image: images/mine<nil>"},
+			{"image: {id: /missing}, ", "image: /missing"},
 		} {
 			c := with(t, w.c, strings.Replace(machineSpec, "{", "{"+tc[0], 1))
 			if got := text(w, &c); !strings.Contains(got, tc[1]) {
@@ -349,6 +371,50 @@ func TestQuotaOfFleet(t *testing.T) {
 		w.rest()
 		if after := find(w.world, &w.c); len(before) == 0 || !strings.HasPrefix(before[0], "[prod/eu-1] cores: 0 of 1000 are used, and 8 more") || len(after) > 0 {
 			t.Errorf("quotas before there are pools are %q, and after that %q", before, after)
+		}
+	})
+}
+
+// TestCheckWithoutRights: the rights that a check alone needs can be left out. It says what it did not check.
+func TestCheckWithoutRights(t *testing.T) {
+	in(t, func(w *world) {
+		market := with(t, w.c, strings.Replace(machineSpec, "{", "{image: {marketplace: {publisher: p, offer: o, sku: s, version: 1.0.0}}, ", 1))
+		w.Allow(slices.DeleteFunc(azure.Actions(), func(a string) bool {
+			return strings.HasPrefix(a, "Microsoft.Compute/locations/") || a == "Microsoft.Authorization/permissions/read"
+		})...)
+		found, err := w.p.Check(w.Context(), []*fleet.Cluster{&w.c, &market})
+		if err != nil {
+			t.Fatal(err)
+		}
+		not := make(map[string]int)
+		for _, f := range found {
+			if f.Err != nil {
+				t.Errorf("%s: %v", f.What, f.Err)
+			}
+			if strings.HasPrefix(f.Text, "not checked: ") {
+				not[f.What]++
+			}
+		}
+		if not["rights"] == 0 || not["quota"] == 0 || not["image"] < 2 {
+			t.Errorf("not checked are %v of %+v", not, found)
+		}
+		w.Allow("*", "!Microsoft.Compute/locations/*")
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&w.c})
+		if i := slices.IndexFunc(found, func(f providers.Finding) bool { return f.Err != nil }); i >= 0 {
+			t.Errorf("%s: %v", found[i].What, found[i].Err)
+		}
+		w.Allow()
+		end := w.Inject(azuretest.Fault{Method: "LIST usages", Status: 400, Code: "LocationNotSupported"})
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&w.c})
+		if end(); !slices.ContainsFunc(found, func(f providers.Finding) bool { return f.What == "quota" && f.Err != nil }) {
+			t.Errorf("a quota that cannot be read is right: %+v", found)
+		}
+		w.Allow("*", "!Microsoft.Compute/images/read")
+		own := with(t, w.c, strings.Replace(machineSpec, "{", "{image: {id: /subscriptions/"+azuretest.Subscription+"/resourceGroups/rg-1/providers/Microsoft.Compute/images/mine}, ", 1))
+		w.ready(&w.c)
+		found, _ = w.p.Check(w.Context(), []*fleet.Cluster{&own})
+		if !slices.ContainsFunc(found, func(f providers.Finding) bool { return f.What == "image" && f.Err != nil }) {
+			t.Errorf("an image that VMs cannot be made from is right: %+v", found)
 		}
 	})
 }

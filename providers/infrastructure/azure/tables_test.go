@@ -51,6 +51,17 @@ func TestRouteTables(t *testing.T) {
 		w.until(&c, "repaired", func(i fleet.Infrastructure) bool {
 			return len(i.Upkeep)+len(i.Drift) == 0 && w.tableOf("eu-1-node-subnet") == "routes"
 		})
+		w.Edit(groupID("rg-2")+"/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/subnets/eu-1-node-subnet", func(body map[string]any) {
+			delete(body["properties"].(map[string]any), "networkSecurityGroup")
+		})
+		time.Sleep(settle)
+		w.ResetCalls()
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		if n := len(w.Calls()); n == 0 || slices.ContainsFunc(w.Calls(), func(c azuretest.Call) bool { return strings.Contains(c.Method, "routetables") }) {
+			t.Errorf("of %d calls one is for the route table that the subnet has", n)
+		}
 		if err := w.p.DeleteMachine(w.Context(), "op", &c, "m-0", ""); err != nil {
 			t.Error(err)
 		}
@@ -81,7 +92,13 @@ func TestRouteTableAddedLater(t *testing.T) {
 				with := newCluster(t, strings.Replace(routed, "GROUP", "rg-2", 1), machineSpec)
 				tc.do(w)
 				time.Sleep(settle)
+				if got := w.observe(&with); !got.Ready || len(got.Drift) == 0 {
+					t.Errorf("machines wait: %q, drift %q", got.Message, got.Drift)
+				}
 				err := w.p.EnsureInfrastructure(w.Context(), "op", &with)
+				if got := w.observe(&with); !got.Ready || len(got.Drift) == 0 {
+					t.Errorf("then machines wait: %q, drift %q", got.Message, got.Drift)
+				}
 				if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("EnsureInfrastructure = %v, want %q", err, tc.want)
 				}
@@ -91,6 +108,9 @@ func TestRouteTableAddedLater(t *testing.T) {
 				if tc.want == "" {
 					w.until(&with, "routed", func(fleet.Infrastructure) bool {
 						_ = w.p.EnsureInfrastructure(w.Context(), "op", &with)
+						if got := w.observe(&with); !got.Ready {
+							t.Errorf("machines wait: %q", got.Message)
+						}
 						return w.tableOf("eu-1-node-subnet") == "routes"
 					})
 				} else if got := w.tableOf("eu-1-node-subnet"); got != "" {
@@ -99,4 +119,26 @@ func TestRouteTableAddedLater(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSubnetWithTableLater: a subnet that Git names later waits for its route table, and the cluster says so.
+func TestSubnetWithTableLater(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, machineSpec)
+		w.create(&c, "m-0")
+		with := newCluster(t, strings.Replace(clusterSpec, "GROUP, ", "rg-2, networkSpec: {vnet: {cidrBlocks: [10.0.0.0/8]}, subnets: [{role: control-plane}, {role: node}, {role: node, name: more, cidrBlocks: [10.2.0.0/16], routeTable: {name: routes}}]}, ", 1), machineSpec)
+		w.Deny("routetables", true)
+		for range 5 {
+			if got := w.observe(&with); got.Ready {
+				t.Error("it is ready without the subnet")
+			}
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", &with)
+			time.Sleep(tick)
+		}
+		w.Deny("routetables", false)
+		w.ready(&with)
+		if got := w.tableOf("more"); got != "routes" {
+			t.Errorf("the subnet has the table %q", got)
+		}
+	})
 }

@@ -129,11 +129,12 @@ func IsTaken(err error) bool {
 	return ok && e.Status == http.StatusPreconditionFailed
 }
 
-// IsPermanent reports whether err says that a change will be refused again, however often it is requested.
+// IsPermanent reports whether err says that a change will be refused again, however often it is requested, until people change
+// something, such as a quota.
 func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
 	switch Kind(err) {
-	case fleet.Invalid, fleet.Unauthorized:
+	case fleet.Invalid, fleet.Unauthorized, fleet.Exhausted:
 		return true
 	case fleet.Conflict:
 		return ok && slices.Contains([]string{"PropertyChangeNotAllowed", "OperationNotAllowed"}, e.Code)

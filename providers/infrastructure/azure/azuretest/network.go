@@ -32,11 +32,8 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 			}
 		}
 	}
-	if kind == halfKind && r == nil {
-		if o := c.otherHalf(&resource{id: id, kind: kind, body: body}); o != nil && properties(o.body)["peeringState"] == "Disconnected" {
-			refuse(w, http.StatusBadRequest, "RemotePeeringIsDisconnected", "Cannot create or update peering because remote peering is in Disconnected state.")
-			return
-		}
+	if kind == halfKind && r == nil && !c.takesHalf(w, &resource{id: id, kind: kind, body: body}) {
+		return
 	}
 	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) || r == nil && !c.takesAccess(w, kind, body) {
 		return

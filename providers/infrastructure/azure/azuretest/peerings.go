@@ -3,6 +3,7 @@ package azuretest
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -40,6 +41,23 @@ func (c *Cloud) otherHalf(h *resource) *resource {
 		}
 	}
 	return nil
+}
+
+// takesHalf checks a new half.
+// Source: Azure documentation, "Create, change, or delete a virtual network peering"; terraform-provider-azurerm, issue 2872.
+func (c *Cloud) takesHalf(w http.ResponseWriter, h *resource) bool {
+	o := c.otherHalf(h)
+	switch {
+	case o != nil && o.then != nil:
+		refuse(w, http.StatusTooManyRequests, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
+	case o != nil && properties(o.body)["peeringState"] == "Disconnected":
+		refuse(w, http.StatusBadRequest, "RemotePeeringIsDisconnected", "Cannot create or update peering because remote peering is in Disconnected state.")
+	case properties(h.body)["useRemoteGateways"] == true && (o == nil || properties(o.body)["allowGatewayTransit"] != true):
+		refuse(w, http.StatusBadRequest, "BadRequest", "Peering cannot have UseRemoteGateways flag set to true, because corresponding remote peering has AllowGatewayTransit flag set to false.")
+	default:
+		return true
+	}
+	return false
 }
 
 // connect connects a new half with the other, if that waits for it.

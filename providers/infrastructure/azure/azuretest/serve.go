@@ -426,7 +426,7 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 		for _, name := range slices.Sorted(maps.Keys(c.usages)) {
 			all = append(all, object{"name": object{"value": name, "localizedValue": name}, "currentValue": c.usages[name][0], "limit": c.usages[name][1], "unit": "Count"})
 		}
-		reply(w, http.StatusOK, object{"value": all})
+		c.page(w, q, kind, all)
 		return
 	}
 	if kind == "skus" {
@@ -472,6 +472,12 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 		}
 		found = append(found, body)
 	}
+	c.page(w, q, kind, found)
+}
+
+// page answers a listing of a kind with one page.
+func (c *Cloud) page(w http.ResponseWriter, q *http.Request, kind string, found []object) {
+	query := q.URL.Query()
 	from, _ := strconv.Atoi(query.Get("$skiptoken"))
 	from = min(from, len(found))
 	to := min(from+c.o.Page, len(found))
