@@ -161,9 +161,11 @@ func (c *Client) await(ctx context.Context, action string) error {
 }
 
 // slowFor is how long an action of which AWS had too many requests is requested more slowly, and slowest how often at least.
+// Refusals within underWay are of requests that were under way together.
 const (
 	slowFor            = 10 * time.Minute
 	slowest rate.Limit = 0.5
+	underWay           = time.Second
 )
 
 // slow halves the budget of an action, and has requests for it come one by one: a look of several would otherwise fail for ever
@@ -171,6 +173,9 @@ const (
 func (c *Client) slow(action string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if time.Since(c.slowed[action]) < underWay {
+		return
+	}
 	l := c.budgets[action]
 	l.SetBurst(1)
 	l.SetLimit(max(l.Limit()/2, slowest))

@@ -107,7 +107,7 @@ func TestSlow(t *testing.T) {
 			_ = c.await(t.Context(), action) // which has no end
 			return fmt.Sprint(c.budgets[action].Limit(), c.budgets[action].Burst())
 		}
-		for range 10 {
+		for range 20 {
 			_, _ = c.ManagedCluster(t.Context(), "a") // the refusal
 		}
 		if got := of("DescribeCluster") + ", " + of("ListAddons"); got != "0.5 1, 10 50" {
