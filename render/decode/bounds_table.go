@@ -1688,6 +1688,10 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.FrontendIP": {
 			"name": {required: true, least: 1},
 		},
+		"infrastructure/azure/api.IPTag": {
+			"tag":  {required: true},
+			"type": {required: true},
+		},
 		"infrastructure/azure/api.Identity": {
 			"type": {values: []string{"SystemAssigned", "UserAssigned"}},
 		},
@@ -1764,6 +1768,9 @@ func boundsTable() map[string]section {
 		},
 		"infrastructure/azure/api.PublicIP": {
 			"name": {required: true},
+		},
+		"infrastructure/azure/api.RateLimit": {
+			"name": {required: true, values: []string{"defaultRateLimit", "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit", "loadBalancerRateLimit", "publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit", "storageAccountRateLimit", "diskRateLimit", "snapshotRateLimit", "virtualMachineScaleSetRateLimit", "virtualMachineSizesRateLimit", "availabilitySetRateLimit"}},
 		},
 		"infrastructure/azure/api.RouteTable": {
 			"name": {required: true},

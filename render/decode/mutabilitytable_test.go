@@ -296,6 +296,8 @@ func otherAnswers() map[string]string {
 		"AzureCluster spec.additionalTags":                                         "next machines, and what else is made from then on",
 		"AzureCluster spec.azureEnvironment":                                       stays,
 		"AzureCluster spec.bastionSpec":                                            "in place where it is added or removed; one that is there keeps its settings until people delete it, and then it is created again",
+		"AzureCluster spec.cloudProviderConfigOverrides":                           "next machines",
+		"AzureCluster spec.networkSpec.subnets.natGateway.ip.dnsName":              inPlace,
 		"AzureCluster spec.controlPlaneEnabled":                                    "nothing: only true is possible",
 		"AzureCluster spec.controlPlaneEndpoint":                                   answerTo("Cluster.Endpoint", ""),
 		"AzureCluster spec.failureDomains":                                         placed,

@@ -3,6 +3,9 @@ package azure
 import (
 	"context"
 	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -34,6 +37,48 @@ type cloudConfig struct {
 	UseManagedIdentity   bool   `json:"useManagedIdentityExtension"`
 	UserAssignedIdentity string `json:"userAssignedIdentityID"`
 	UseInstanceMetadata  bool   `json:"useInstanceMetadata"`
+
+	overrides map[string]any // that Git sets
+}
+
+// text returns azure.json.
+func (c cloudConfig) text() ([]byte, error) {
+	if len(c.overrides) == 0 {
+		return json.MarshalIndent(c, "", "  ")
+	}
+	all := plain(c)
+	maps.Copy(all, c.overrides)
+	return json.MarshalIndent(all, "", "  ")
+}
+
+// overridesOf returns what Git sets in azure.json, whose names are those of Git.
+// Source: Kubernetes cloud provider Azure, documentation, "Cluster config", and CAPZ, controllers/helpers.go.
+func overridesOf(o *api.CloudProviderOverrides) map[string]any {
+	out := make(map[string]any)
+	if o == nil {
+		return out
+	}
+	set := func(into map[string]any, of any) {
+		for k, v := range plain(of) {
+			if text, ok := v.(string); ok { // a quantity is a number there
+				q := resource.MustParse(text)
+				v = json.Number(q.AsDec().String())
+			}
+			into[k] = v
+		}
+	}
+	if o.BackOffs != nil {
+		set(out, o.BackOffs)
+	}
+	for _, r := range o.RateLimits {
+		into := out
+		if r.Name != api.DefaultRateLimit {
+			into = make(map[string]any)
+			out[r.Name] = into
+		}
+		set(into, r.Config)
+	}
+	return out
 }
 
 // mostBalancerRules is how many rules a load balancer has at most.
@@ -55,6 +100,7 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 	out := cloudConfig{
 		Cloud: spec.AzureEnvironment, TenantID: at.Tenant(), SubscriptionID: spec.SubscriptionID, ResourceGroup: at.group, SecurityGroupGroup: at.group,
 		Location: spec.Location, VMType: "vmss", VNetName: v.vnetName(), VNetGroup: at.group, LoadBalancerSKU: "Standard", MaximumRuleCount: mostBalancerRules, UseInstanceMetadata: true,
+		overrides: overridesOf(spec.CloudProviderConfigOverrides),
 	}
 	if g := spec.NetworkSpec.VNet.ResourceGroup; g != "" {
 		out.VNetGroup, out.SecurityGroupGroup = g, g
@@ -95,12 +141,12 @@ func (s *site) answer(ctx context.Context, out cloudConfig, pool fleet.Pool, rol
 		out.ClientID, out.ClientSecret = s.Principal()
 	}
 	password := out.ClientSecret != ""
-	server, err := json.MarshalIndent(out, "", "  ")
+	server, err := out.text()
 	if err != nil {
 		return nil, err
 	}
 	out.ClientID, out.ClientSecret = "", ""
-	worker, err := json.MarshalIndent(out, "", "  ")
+	worker, err := out.text()
 	if err != nil {
 		return nil, err
 	}

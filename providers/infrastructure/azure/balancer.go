@@ -137,9 +137,7 @@ func (v *view) hostOf() string {
 func (v *view) public(d *steps.Decision) {
 	lb := v.spec.NetworkSpec.APIServerLB
 	ip := there(v, d, &v.ips, arm.PublicIPs, balancerIPPart, v.balancerIPName(), nil, func() map[string]any {
-		return withZones(map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": map[string]any{
-			"publicIPAllocationMethod": "Static", "dnsSettings": map[string]any{"domainNameLabel": v.label()},
-		}}, lb.AvailabilityZones)
+		return withZones(addressOf(lb.FrontendIPs[0].PublicIP, v.label()), lb.AvailabilityZones)
 	})
 	if ip == nil {
 		return
@@ -151,6 +149,7 @@ func (v *view) public(d *steps.Decision) {
 	if has := ip.Properties.DNS.Label; !strings.EqualFold(has, v.label()) {
 		d.CannotFollow("networkSpec.apiServerLB.frontendIPs.publicIP.dnsName", "machines know the API server by %s and not by %s (put it back, or make another cluster)", has, v.label())
 	}
+	compareTags(d, ip, lb.FrontendIPs[0].PublicIP, "networkSpec.apiServerLB.frontendIPs.publicIP")
 	d.Endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
 	v.ofBalancer(d, map[string]any{"publicIPAddress": arm.Ref{ID: ip.ID}}, nil, true)
 }

@@ -63,13 +63,14 @@ func (v *view) makeBastion(d *steps.Decision, subnet string) {
 		return
 	}
 	ip := there(v, d, &v.ips, arm.PublicIPs, bastionIPPart, v.bastionIPName(), nil, func() map[string]any {
-		properties := map[string]any{"publicIPAllocationMethod": "Static"}
-		if name := b.PublicIP.DNSName; name != "" {
-			properties["dnsSettings"] = map[string]any{"domainNameLabel": labelIn(name)}
-		}
-		return map[string]any{"sku": standard(), "properties": properties}
+		return addressOf(b.PublicIP, labelIn(b.PublicIP.DNSName))
 	})
-	if ip == nil || subnet == "" {
+	if ip == nil {
+		return
+	}
+	compareTags(d, ip, b.PublicIP, "bastionSpec.azureBastion.publicIP")
+	v.nameAddress(d, ip, b.PublicIP)
+	if subnet == "" {
 		return
 	}
 	is := there(v, d, &v.bastions, arm.Bastions, bastionPart, v.bastionName(), nil, func() map[string]any {

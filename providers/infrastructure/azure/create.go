@@ -198,6 +198,10 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	return free, nil
 }
 
+// publicInfix ends the name of the public address of a machine.
+// Source: CAPZ, azure/defaults.go.
+const publicInfix = "-public-ip"
+
 // adminUser is the user of VMs, which a key of Git logs in.
 const adminUser = "capi"
 
@@ -312,6 +316,12 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 			}
 			address["loadBalancerBackendAddressPools"] = []any{arm.Ref{ID: pool}}
 		}
+		if i == 0 && ptr.Deref(spec.AllocatePublicIP, false) {
+			address["publicIPAddressConfiguration"] = map[string]any{
+				"name": string(r.Name) + publicInfix, "sku": map[string]any{"name": "Standard"}, "tags": tags,
+				"properties": map[string]any{"deleteOption": "Delete", "publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+			}
+		}
 		addresses := []any{map[string]any{"name": "pipConfig", "properties": address}}
 		if s.six {
 			addresses = append(addresses, map[string]any{"name": "ipConfigv6", "properties": map[string]any{"subnet": arm.Ref{ID: s.id}, "privateIPAddressVersion": "IPv6"}})
@@ -319,6 +329,9 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 		p := map[string]any{
 			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": ptr.Deref(spec.EnableIPForwarding, false),
 			"ipConfigurations": addresses,
+		}
+		if len(spec.DNSServers) > 0 {
+			p["dnsSettings"] = map[string]any{"dnsServers": spec.DNSServers}
 		}
 		if want.AcceleratedNetworking != nil {
 			p["enableAcceleratedNetworking"] = *want.AcceleratedNetworking

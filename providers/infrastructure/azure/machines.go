@@ -199,6 +199,16 @@ func (v *view) leftovers() (out []leftover, kept []string) {
 		}
 		note(leftover{kind: "interface", name: n.Name, id: n.ID}, n.Tags, "-nic", true, state)
 	}
+	for _, a := range v.addresses {
+		state := ""
+		if a.Properties.Configuration != nil {
+			state = "attached"
+		}
+		if a.Properties.Provisioning == "Deleting" {
+			state = "being deleted"
+		}
+		note(leftover{kind: "public address", name: a.Name, id: a.ID}, a.Tags, publicInfix, true, state)
+	}
 	for _, d := range v.disks {
 		state := cmp.Or(strings.ToLower(d.Properties.DiskState), "in an unknown state")
 		switch {

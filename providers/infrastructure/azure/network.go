@@ -348,21 +348,26 @@ func (v *view) hasNAT(s *api.Subnet) bool {
 func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NAT] {
 	name := v.natName(s)
 	var zones []string
+	var want *api.PublicIP
 	if s.NATGateway != nil {
-		zones = s.NATGateway.Zones
+		zones, want = s.NATGateway.Zones, s.NATGateway.IP
 	}
 	ip := there(v, d, &v.ips, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
-		return withZones(map[string]any{"sku": standard(), "properties": map[string]any{"publicIPAllocationMethod": "Static"}}, zones)
+		label := ""
+		if want != nil {
+			label = labelIn(want.DNSName)
+		}
+		return withZones(addressOf(want, label), zones)
 	})
 	if ip == nil {
 		return nil
 	}
+	compareTags(d, ip, want, "networkSpec.subnets.natGateway.ip")
+	v.nameAddress(d, ip, want)
 	return there(v, d, &v.nats, arm.NATs, "nat-"+name, name, nil, func() map[string]any {
-		return withZones(map[string]any{"sku": standard(), "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
+		return withZones(map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
 	})
 }
-
-func standard() map[string]any { return map[string]any{"name": "Standard"} }
 
 // routesPart begins the parts of a cluster that are route tables.
 const routesPart = "routes-"

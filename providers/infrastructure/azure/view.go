@@ -37,7 +37,10 @@ type view struct {
 	dns   []arm.Resource[arm.Zone]
 	nics  []arm.Resource[arm.Interface]
 	disks []arm.Resource[arm.Disk]
-	vms   []*vm
+
+	addresses []arm.Resource[arm.PublicIP] // of machines
+
+	vms []*vm
 
 	// What the cluster has for people, and addresses of services.
 	bastions  []arm.Resource[arm.Bastion]
@@ -129,6 +132,7 @@ func (v *view) sort() {
 		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)
 	}
 	v.lbs, v.dns, v.nics, v.disks = values(l.lbs.SharedBy(o)), values(l.zones.SharedBy(o)), values(l.nics.Of(o)), values(l.disks.Of(o))
+	v.addresses = slices.DeleteFunc(values(l.ips.Of(o)), func(a arm.Resource[arm.PublicIP]) bool { return tagsFrom(a.Tags)[fleet.TagMachine] == "" })
 	v.nics = slices.DeleteFunc(v.nics, func(n arm.Resource[arm.Interface]) bool { return n.Properties.Endpoint != nil }) // it goes with its private endpoint
 	for _, r := range values(l.vms.Of(o)) {
 		m := &vm{Resource: r}
@@ -239,7 +243,7 @@ func (v *view) exists() bool {
 
 // parts returns the number of things of the cluster that are no VMs.
 func (v *view) parts() int {
-	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.tables) + len(v.sets) + len(v.bastions) + len(v.endpoints)
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks) + len(v.addresses) + len(v.tables) + len(v.sets) + len(v.bastions) + len(v.endpoints)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.

@@ -8,7 +8,6 @@ const (
 	noAddress      = "Azure chooses the address: leave the field out"
 	newEndpoint    = "of a new private endpoint: one that is there stays as it is"
 	ofTheCluster   = "that of the cluster"
-	noIPTags       = "tags of public addresses are not set yet: leave them out"
 	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	oneRangeOfFour = "one range of IPv4"
 	ofReference    = "an identity is named by kind, name and namespace: leave the field out"
@@ -21,15 +20,13 @@ func refusedOfCluster(at string) map[string]string {
 	const plain = "the subnet of a bastion has nothing else: leave the field out"
 	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
 	return map[string]string{
-		bastion + "publicIP.ipTags":         noIPTags,
 		bastion + "subnet.natGateway":       plain,
 		bastion + "subnet.privateEndpoints": plain,
 		bastion + "subnet.routeTable":       plain,
 		bastion + "subnet.securityGroup":    plain,
 		bastion + "subnet.serviceEndpoints": plain,
 
-		at + "cloudProviderConfigOverrides": "configure the cloud controller manager by its own manifests: leave the field out",
-		at + "extendedLocation":             noEdge,
+		at + "extendedLocation": noEdge,
 
 		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
@@ -37,9 +34,6 @@ func refusedOfCluster(at string) map[string]string {
 		net + "controlPlaneOutboundLB":                      noOutbound,
 		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
 		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
-		net + "subnets.natGateway.ip.dnsName":               "nothing looks up the name of an outbound address: leave the field out",
-		net + "subnets.natGateway.ip.ipTags":                noIPTags,
-		net + "apiServerLB.frontendIPs.publicIP.ipTags":     noIPTags,
 	}
 }
 
@@ -92,8 +86,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "systemAssignedIdentityRole": noRoles,
 		at + "virtualMachineScaleSetID":   vmss,
 		at + "vmExtensions":               "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
-		at + "allocatePublicIP":           "machines have no public addresses: leave the field out, and reach them through the VNet",
-		at + "dnsServers":                 "set the DNS servers of the VNet: leave the field out",
 	}
 }
 

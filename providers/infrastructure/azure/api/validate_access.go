@@ -2,9 +2,11 @@ package api
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/providers/driver/objects"
@@ -26,10 +28,7 @@ func (v *validator) bastion(at *field.Path, b *AzureBastion, ranges []string) {
 		b.EnableTunneling = new(bool)
 	}
 	v.named(at.Child("name"), b.Name)
-	v.named(at.Child("publicIP", "name"), b.PublicIP.Name)
-	if b.PublicIP.DNSName != "" {
-		v.Address(at.Child("publicIP", "dnsName"), b.PublicIP.DNSName, "")
-	}
+	v.publicIP(at.Child("publicIP"), b.PublicIP)
 	b.SKU = cmp.Or(b.SKU, basic)
 	objects.Enum(v, at.Child("sku"), b.SKU, basic, standard)
 	v.Forbidden(at.Child("enableTunneling"), *b.EnableTunneling && b.SKU != standard, "needs sku: "+standard)
@@ -48,6 +47,53 @@ func (v *validator) bastion(at *field.Path, b *AzureBastion, ranges []string) {
 	whole, _ := netip.ParsePrefix(ranges[0]) // that of the network is checked by itself
 	at = below.Child("cidrBlocks")
 	v.within(at.Index(0), v.cidrs(at, has, false).four, whole)
+}
+
+// publicIP checks a public address.
+func (v *validator) publicIP(at *field.Path, ip *PublicIP) {
+	v.named(at.Child("name"), ip.Name)
+	if ip.DNSName != "" {
+		v.Address(at.Child("dnsName"), ip.DNSName, "")
+	}
+	for i, t := range ip.IPTags {
+		v.Required(at.Child("ipTags").Index(i).Child("type"), t.Type, "such as RoutingPreference")
+		v.Required(at.Child("ipTags").Index(i).Child("tag"), t.Tag, "such as Internet")
+	}
+}
+
+// DefaultRateLimit is the limit of requests that have none of their own.
+const DefaultRateLimit = "defaultRateLimit"
+
+// overrides checks what Git sets for the cloud controller manager.
+func (v *validator) overrides(at *field.Path, o *CloudProviderOverrides) {
+	negative := func(at *field.Path, n *int32) {
+		if n != nil {
+			objects.Within(v, at, *n, 0, math.MaxInt32, "must not be negative")
+		}
+	}
+	below := func(at *field.Path, q *resource.Quantity) {
+		if q != nil && q.Sign() < 0 {
+			v.Invalid(at, q.String(), "must not be negative")
+		}
+	}
+	if b := o.BackOffs; b != nil {
+		of := at.Child("backOffs")
+		negative(of.Child("cloudProviderBackoffDuration"), b.Duration)
+		negative(of.Child("cloudProviderBackoffRetries"), b.Retries)
+		below(of.Child("cloudProviderBackoffExponent"), b.Exponent)
+		below(of.Child("cloudProviderBackoffJitter"), b.Jitter)
+	}
+	for i := range o.RateLimits {
+		r, of := &o.RateLimits[i], at.Child("rateLimits").Index(i)
+		objects.Enum(v, of.Child("name"), r.Name, DefaultRateLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit", "loadBalancerRateLimit",
+			"publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit", "storageAccountRateLimit", "diskRateLimit", "snapshotRateLimit",
+			"virtualMachineScaleSetRateLimit", "virtualMachineSizesRateLimit", "availabilitySetRateLimit")
+		negative(of.Child("config", "cloudProviderRateLimitBucket"), r.Config.RateLimitBucket)
+		negative(of.Child("config", "cloudProviderRateLimitBucketWrite"), r.Config.RateLimitBucketWrite)
+		below(of.Child("config", "cloudProviderRateLimitQPS"), r.Config.RateLimitQPS)
+		below(of.Child("config", "cloudProviderRateLimitQPSWrite"), r.Config.RateLimitQPSWrite)
+	}
+	objects.Unique(v, at.Child("rateLimits"), o.RateLimits, "name", func(r RateLimit) string { return r.Name })
 }
 
 // privateEndpoints checks the private endpoints of a subnet. No two of a cluster have one name: taken are those of other subnets.

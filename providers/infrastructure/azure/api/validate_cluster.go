@@ -81,6 +81,9 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 		}
 	}
 	v.network(at.Child("networkSpec"), &s.NetworkSpec)
+	if s.CloudProviderConfigOverrides != nil {
+		v.overrides(at.Child("cloudProviderConfigOverrides"), s.CloudProviderConfigOverrides)
+	}
 	taken := make(map[string]bool)
 	for i := range s.NetworkSpec.Subnets {
 		v.privateEndpoints(at.Child("networkSpec", "subnets").Index(i).Child("privateEndpoints"), s.NetworkSpec.Subnets[i].PrivateEndpoints, s.Location, taken)
@@ -269,14 +272,14 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 			s.RouteTable = nil
 		}
 	}
-	if g := s.NATGateway; g != nil && g.Name == "" && (g.IP == nil || g.IP.Name == "") && len(g.Zones) == 0 { // the same
+	if g := s.NATGateway; g != nil && g.Name == "" && (g.IP == nil || g.IP.Name == "" && g.IP.DNSName == "" && len(g.IP.IPTags) == 0) && len(g.Zones) == 0 { // the same
 		s.NATGateway = nil
 	}
 	if g := s.NATGateway; g != nil {
 		g.ID = ""
 		v.named(at.Child("natGateway", "name"), g.Name)
 		if g.IP != nil {
-			v.named(at.Child("natGateway", "ip", "name"), g.IP.Name)
+			v.publicIP(at.Child("natGateway", "ip"), g.IP)
 		}
 		v.zones(at.Child("natGateway", "zones"), g.Zones)
 		if len(g.Zones) > 1 {
@@ -370,10 +373,7 @@ func (v *validator) balancer(at *field.Path, n *NetworkSpec) {
 	if f.PublicIP == nil {
 		f.PublicIP = &PublicIP{}
 	}
-	v.named(below.Child("publicIP", "name"), f.PublicIP.Name)
-	if f.PublicIP.DNSName != "" {
-		v.Address(below.Child("publicIP", "dnsName"), f.PublicIP.DNSName, "")
-	}
+	v.publicIP(below.Child("publicIP"), f.PublicIP)
 }
 
 //nolint:gochecknoglobals // a constant that Go cannot write as one

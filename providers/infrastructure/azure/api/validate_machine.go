@@ -52,6 +52,9 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 		}
 		v.Forbidden(at.Child("capacityReservationGroupID"), s.CapacityReservationGroupID != "", "a spot VM uses no reserved capacity: leave it out")
 	}
+	for i, a := range s.DNSServers {
+		v.IP(at.Child("dnsServers").Index(i), a)
+	}
 	v.named(at.Child("subnetName"), s.SubnetName)
 	v.interfaces(at.Child("networkInterfaces"), s)
 	v.Forbidden(at.Child("subnetName"), s.SubnetName != "" && len(s.NetworkInterfaces) > 0, "name the subnet in networkInterfaces")

@@ -125,6 +125,14 @@ type PublicIP struct {
 		Label string `json:"domainNameLabel"`
 		FQDN  string `json:"fqdn"`
 	} `json:"dnsSettings"`
+	IPTags        []IPTag `json:"ipTags"`
+	Configuration *Ref    `json:"ipConfiguration"` // what has it
+}
+
+// An IPTag says for what a public address is used.
+type IPTag struct {
+	Type string `json:"ipTagType"`
+	Tag  string `json:"tag"`
 }
 
 // NAT is a NAT gateway.

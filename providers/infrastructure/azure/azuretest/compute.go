@@ -230,8 +230,8 @@ func (c *Cloud) parts(vm *resource) {
 		nic := c.store(nicID(vm.id, fmt.Sprint(conf["name"])), object{"location": vm.body["location"], "tags": conf["tags"], "properties": of})
 		list, _ := of["ipConfigurations"].([]any)
 		for _, x := range list {
-			properties(x.(object))["privateIPAddress"] = nil
 			delete(properties(x.(object)), "privateIPAddress")
+			c.addressOf(vm, nic, x.(object))
 		}
 		if len(made) == 0 && len(list) > 0 && vm.place != "" {
 			properties(list[0].(object))["privateIPAddress"] = vm.place
@@ -244,6 +244,40 @@ func (c *Cloud) parts(vm *resource) {
 	if network != nil {
 		delete(network, "networkInterfaceConfigurations")
 		network["networkInterfaces"] = made
+	}
+}
+
+// addressOf makes the public address of an address of a new interface.
+func (c *Cloud) addressOf(vm, nic *resource, conf object) {
+	p := properties(conf)
+	public, ok := p["publicIPAddressConfiguration"].(object)
+	if !ok {
+		return
+	}
+	delete(p, "publicIPAddressConfiguration")
+	of := clone(properties(public))
+	id := siblingID(nic.id, "publicIPAddresses", fmt.Sprint(public["name"]))
+	p["publicIPAddress"] = object{"id": id, "properties": object{"deleteOption": of["deleteOption"]}}
+	delete(of, "deleteOption")
+	of["ipConfiguration"] = object{"id": nic.id + "/ipConfigurations/" + fmt.Sprint(conf["name"])}
+	r := c.store(id, object{"location": vm.body["location"], "tags": public["tags"], "sku": public["sku"], "properties": of})
+	r.made = vm.made
+	c.born(r)
+}
+
+// goneAddresses takes the public addresses of an interface away that go with it, and sets the others free.
+func (c *Cloud) goneAddresses(nic *resource) {
+	list, _ := properties(nic.body)["ipConfigurations"].([]any)
+	for _, x := range list {
+		o, _ := properties(x.(object))["publicIPAddress"].(object)
+		id := strings.ToLower(fmt.Sprint(o["id"]))
+		if r := c.res[id]; r == nil {
+			continue
+		} else if properties(o)["deleteOption"] == "Delete" {
+			delete(c.res, id)
+		} else {
+			delete(properties(r.body), "ipConfiguration")
+		}
 	}
 }
 
@@ -271,6 +305,9 @@ func (c *Cloud) goneVM(vm *resource) {
 		o, _ := x.(object)
 		id := strings.ToLower(fmt.Sprint(o["id"]))
 		if properties(o)["deleteOption"] == "Delete" {
+			if nic := c.res[id]; nic != nil {
+				c.goneAddresses(nic)
+			}
 			delete(c.res, id)
 		} else if nic := c.res[id]; nic != nil {
 			delete(properties(nic.body), "virtualMachine")

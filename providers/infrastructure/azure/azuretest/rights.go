@@ -127,6 +127,9 @@ func actionsOf(method string, call Call) (own string, linked []string) {
 	}
 	if of == "Microsoft.Compute/virtualMachines" { // it is made with an interface and disks
 		linked = append(linked, "Microsoft.Network/networkInterfaces/write", "Microsoft.Compute/disks/write")
+		if strings.Contains(fmt.Sprint(call.Body), "publicIPAddressConfiguration") {
+			linked = append(linked, "Microsoft.Network/publicIPAddresses/write", "Microsoft.Network/publicIPAddresses/join/action")
+		}
 		if r := properties(call.Body)["capacityReservation"]; r != nil {
 			linked = append(linked, "Microsoft.Compute/capacityReservationGroups/deploy/action")
 		}

@@ -376,6 +376,8 @@ func (c *Cloud) gone(r *resource) {
 		c.goneManaged(r)
 	case endpointKind:
 		c.goneEndpoint(r)
+	case "networkinterfaces":
+		c.goneAddresses(r)
 	}
 }
 
