@@ -67,7 +67,7 @@ func (w *wantedGroup) compare(is *cloud.Nodegroup) groupDiff {
 		d.drift = append(d.drift, d.tagged())
 	}
 	w.compareTemplate(is, &d)
-	newer := minor(w.Version) > minor(is.Version) && w.spec.Image() == "" // an image of people says its version
+	newer := minor(w.Version) > minor(is.Version) && w.spec.Image() == "" && !w.otherImage(is) // an image of people says its version
 	image := w.Release != "" && w.Release != is.Release && w.Version == is.Version && !w.hasNewerImage(is)
 	if d.upgrade = newer || image; image {
 		d.drift = append(d.drift, "amiVersion "+is.Release+" → "+w.Release)

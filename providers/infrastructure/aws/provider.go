@@ -32,16 +32,17 @@ type Provider struct {
 	accounts *cloud.Accounts
 	watch    *snapshot.Watch[*cloud.Place]
 
-	asked   driver.Memory[asked, time.Time]       // when things were asked for that AWS may make twice
-	tried   driver.Memory[snapshot.Owner, string] // the subnets in which machines were asked for without an answer
-	leaving driver.Leaving                        // instances, by id, that left the endpoint
-	names   driver.Memory[snapshot.Owner, string] // of clusters of EKS, as they were last seen or asked for
-	begun   driver.Memory[snapshot.Owner, string] // versions that node groups were last asked to be upgraded to
-	moved   driver.Memory[snapshot.Owner, string] // versions of launch templates that node groups were last asked to move to
-	asks    driver.Memory[ask, time.Time]         // what EKS took, and when that was
-	trusted driver.Memory[string, time.Time]      // when OIDC providers were last seen as Git says, by ARN
-	denied  driver.Memory[denied, denial]         // steps that AWS denied
-	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
+	asked    driver.Memory[asked, time.Time]          // when things were asked for that AWS may make twice
+	tried    driver.Memory[snapshot.Owner, string]    // the subnets in which machines were asked for without an answer
+	leaving  driver.Leaving                           // instances, by id, that left the endpoint
+	names    driver.Memory[snapshot.Owner, string]    // of clusters of EKS, as they were last seen or asked for
+	begun    driver.Memory[snapshot.Owner, string]    // versions that node groups were last asked to be upgraded to
+	moved    driver.Memory[snapshot.Owner, string]    // versions of launch templates that node groups were last asked to move to
+	asks     driver.Memory[ask, time.Time]            // what EKS took, and when that was
+	trusted  driver.Memory[string, time.Time]         // when OIDC providers were last seen as Git says, by ARN
+	unlisted driver.Memory[snapshot.Owner, time.Time] // when AWS denied to list launch templates
+	denied   driver.Memory[denied, denial]            // steps that AWS denied
+	refused  driver.Memory[snapshot.Owner, string]    // why the last deletion of what machines share was refused
 }
 
 var (

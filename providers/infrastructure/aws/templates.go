@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -27,15 +28,22 @@ type poolTemplate struct {
 	versions []cloud.TemplateVersion
 }
 
+// unlistedFor is how long credentials that may list no launch templates are not asked again, unless a pool in Git has one.
+const unlistedFor = time.Hour
+
 // templates returns the launch templates with the tags of the cluster, sorted by id. Credentials that may list none made none,
 // unless a pool in Git has one.
 func (m *managed) templates(ctx context.Context) ([]cloud.LaunchTemplate, error) {
+	if at, ok := m.p.unlisted.Of(m.owner); ok && time.Since(at) < unlistedFor && !usesTemplates(m.c) {
+		return nil, nil
+	}
 	var filters []string
 	for k, value := range m.c.Tags() {
 		filters = append(filters, "tag:"+k, value)
 	}
 	all, err := m.place.LaunchTemplates(ctx, filters...)
 	if fleet.KindOf(cloud.WrapLook("", err)) == fleet.Unauthorized && !usesTemplates(m.c) {
+		m.p.unlisted.Note(m.owner, time.Now())
 		return nil, nil
 	}
 	all = slices.DeleteFunc(all, func(t cloud.LaunchTemplate) bool { return !m.c.Owns(t.Tags) })

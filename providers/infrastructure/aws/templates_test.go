@@ -231,6 +231,8 @@ func TestFixedLaunchTemplate(t *testing.T) {
 			w.group(`{eksNodegroupName: prod_pool, instanceType: m6i.large, awsLaunchTemplate: {rootVolume: {size: 31}}}`)
 			w.cluster.KeptPools[0].Bootstrap = nil
 			fixed(w, "awsLaunchTemplate.ami.id ami-00000000000000001 → none; a node group keeps")
+			w.cluster.KeptPools[0].Version = "v1.34.0"
+			fixed(w, "awsLaunchTemplate.ami.id ami-00000000000000001 → none; a node group keeps")
 		})
 	})
 }
@@ -377,8 +379,13 @@ func TestOrphanedLaunchTemplate(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
 		w.cloud.Deny("DescribeLaunchTemplates", true)
 		w.rest()
-		if len(w.errs) > 0 {
-			t.Errorf("a cluster without launch templates: %v", w.errs)
+		if n := w.made("DescribeLaunchTemplates"); len(w.errs) > 0 || n != 1 {
+			t.Errorf("a cluster without launch templates, %d requests: %v", n, w.errs)
+		}
+		time.Sleep(time.Hour)
+		w.look()
+		if n := w.made("DescribeLaunchTemplates"); n != 2 {
+			t.Errorf("after an hour %d requests", n)
 		}
 	})
 }
