@@ -29,14 +29,13 @@ type templateVersion struct {
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
 func (c *Cloud) shownTemplate(t *Thing) []node {
-	tags, latest := tagSet(t.Tags), 1
-	tags.name = "tags"
+	latest := 1
 	for _, v := range t.templateVersions() {
 		if time.Since(v.Made) >= c.o.Delays.Lag {
 			latest = v.Number
 		}
 	}
-	return append(texts("launchTemplateId", t.ID, "launchTemplateName", t.Attr["launchTemplateName"], "defaultVersionNumber", "1", "latestVersionNumber", strconv.Itoa(latest)), tags)
+	return append(texts("launchTemplateId", t.ID, "launchTemplateName", t.Attr["launchTemplateName"], "defaultVersionNumber", "1", "latestVersionNumber", strconv.Itoa(latest)), tagSet(t.Tags))
 }
 
 func (t *Thing) templateVersions() []templateVersion {

@@ -15,7 +15,7 @@ type LaunchTemplate struct {
 	Name    string `xml:"launchTemplateName"`
 	Default int64  `xml:"defaultVersionNumber"`
 	Latest  int64  `xml:"latestVersionNumber"`
-	Set     tagSet `xml:"tags>item"`
+	Set     tagSet `xml:"tagSet>item"`
 	Tags    Tags   `xml:"-"`
 }
 
