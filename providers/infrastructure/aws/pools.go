@@ -396,7 +396,7 @@ func (m *managed) tries(ctx context.Context, op fleet.OperationID, d groupDiff, 
 // replaceNodes has EKS replace the machines of a node group by those of another version, image or launch template.
 func (m *managed) replaceNodes(ctx context.Context, op fleet.OperationID, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) error {
 	u, created, err := cloud.NodegroupUpgrade{}, false, error(nil)
-	if want.Image != api.CustomImage && d.upgrade {
+	if d.upgrade {
 		u.Version, u.Release = want.Version, want.Release
 	}
 	if want.template != nil {

@@ -82,8 +82,8 @@ func TestLaunchTemplate(t *testing.T) {
 		machines := w.machinesOf()
 		for n, size := range []string{"40", "50", "60", "30"} {
 			w.group(strings.Replace(templateSpec, "size: 30", "size: "+size, 1))
-			if _, i := w.look(); len(i.Pools[0].Drift) != 1 || !strings.Contains(i.Pools[0].Drift[0], "version of launch template "+x.Attr["launchTemplateName"]+": ") || len(i.Pools[0].Fixed) > 0 {
-				t.Errorf("drift %q, fixed %q", i.Pools[0].Drift, i.Pools[0].Fixed)
+			if _, i := w.look(); len(i.Pools[0].Drift) != 1 || !strings.Contains(i.Pools[0].Drift[0], "version of launch template "+x.Attr["launchTemplateName"]+": ") || len(i.Pools[0].Fixed) > 0 || i.Pools[0].Message != "" {
+				t.Errorf("drift %q, fixed %q, message %q", i.Pools[0].Drift, i.Pools[0].Fixed, i.Pools[0].Message)
 			}
 			w.rest()
 			now := w.machinesOf()
@@ -256,6 +256,41 @@ func TestLaunchTemplateBehindTheBack(t *testing.T) {
 	})
 }
 
+// TestTwoLaunchTemplates: of several launch templates with the tags of a pool, and of several versions that are as Git says, that of the node
+// group counts. All of them go with the pool.
+func TestTwoLaunchTemplates(t *testing.T) {
+	inCluster(t, planeSpec, templateSpec, func(w *managedWorld) {
+		w.rest()
+		x, _ := w.template()
+		w.cloud.AddLaunchTemplate("another")
+		for n, y := range w.cloud.Things(awstest.LaunchTemplates) {
+			at := func(number int) string {
+				return strings.Replace(strings.Trim(x.Attr["versions"], "[]"), `"Number":1`, fmt.Sprintf(`"Number":%d`, number), 1)
+			}
+			w.cloud.Edit(y.ID, func(y *awstest.Thing) {
+				y.Tags, y.Attr["versions"] = x.Tags, "["+at(10*n+1)+","+at(10*n+2)+"]"
+			})
+			w.cloud.Edit(w.cloud.Things(awstest.Nodegroups)[0].ID, func(g *awstest.Thing) {
+				g.Attr["template"], g.Attr["templateVersion"] = y.ID, fmt.Sprint(10*n+1)
+			})
+			if _, i := w.look(); len(i.Pools) != 1 || len(i.Pools[0].Drift)+len(i.Pools[0].Fixed) > 0 {
+				t.Errorf("with %s: %+v", y.ID, i.Pools)
+			}
+		}
+		w.cluster.Delete = true
+		for len(w.cloud.Things(awstest.LaunchTemplates)) > 0 {
+			if _, i := w.look(); len(i.Pools) != 1 {
+				t.Fatalf("pools %+v", i.Pools)
+			}
+			w.step()
+		}
+		w.rest()
+		if left := w.cloud.Things(awstest.LaunchTemplates); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
 // TestLaunchTemplateName: a name that another launch template has is refused, and that one stays.
 func TestLaunchTemplateName(t *testing.T) {
 	inCluster(t, planeSpec, strings.Replace(templateSpec, "{instanceType", "{name: theirs, instanceType", 1), func(w *managedWorld) {
@@ -281,6 +316,14 @@ func TestLaunchTemplateThatIsNotSeenYet(t *testing.T) {
 			w.group(strings.Replace(templateSpec, "size: 30", "size: "+next.size, 1))
 			unseen.Action, w.errs = next.action, nil
 			end := w.cloud.Inject(unseen)
+			if next.action == "CreateNodegroup" { // a launch template without a node group is no pool
+				for len(w.cloud.Things(awstest.LaunchTemplates)) == 0 {
+					w.step()
+				}
+				if _, i := w.look(); len(i.Pools) > 0 {
+					t.Errorf("before the node group is made, there are pools %+v", i.Pools)
+				}
+			}
 			w.rest()
 			end()
 			if len(w.errs) != 1 {
@@ -369,6 +412,11 @@ func TestOrphanedLaunchTemplate(t *testing.T) {
 			t.Errorf("it is still there, %v", err)
 		}
 		w.cloud.Deny("DescribeLaunchTemplates", true)
+		for range 2 {
+			w.errs = nil
+			w.look()
+			wantKind(t, "a launch template in Git", w.errs[0], fleet.Unauthorized, "(allow ec2:DescribeLaunchTemplates in the policy")
+		}
 		_, err = w.provider.Orphans(w.Context(), "fleet-a", git)
 		wantKind(t, "a cluster with a launch template", err, fleet.Unauthorized, "(allow ec2:DescribeLaunchTemplates in the policy")
 		other.KeptPools = nil
@@ -387,5 +435,8 @@ func TestOrphanedLaunchTemplate(t *testing.T) {
 		if n := w.made("DescribeLaunchTemplates"); n != 2 {
 			t.Errorf("after an hour %d requests", n)
 		}
+		w.group(templateSpec)
+		w.look()
+		wantKind(t, "one that comes into Git", w.errs[0], fleet.Unauthorized, "(allow ec2:DescribeLaunchTemplates in the policy")
 	})
 }
