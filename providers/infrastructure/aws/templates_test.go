@@ -278,11 +278,9 @@ func TestTwoLaunchTemplates(t *testing.T) {
 			}
 		}
 		w.cluster.Delete = true
-		for len(w.cloud.Things(awstest.LaunchTemplates)) > 0 {
-			if _, i := w.look(); len(i.Pools) != 1 {
-				t.Fatalf("pools %+v", i.Pools)
-			}
-			w.step()
+		w.cloud.Remove(w.cloud.Things(awstest.Nodegroups)[0].ID)
+		if _, i := w.look(); len(i.Pools) != 1 || i.Pools[0].State != fleet.KeptFailed {
+			t.Errorf("pools %+v", i.Pools)
 		}
 		w.rest()
 		if left := w.cloud.Things(awstest.LaunchTemplates); len(left) > 0 {
