@@ -173,6 +173,7 @@ func (w *wantedGroup) fixedTemplate(is *cloud.Nodegroup) string {
 		return "awsLaunchTemplate " + cmp.Or(is.Template.Name, is.Template.ID) + " → none"
 	case is.Template == nil:
 		return "awsLaunchTemplate none → one"
+	case w.template == nil && is.Status == cloud.Creating: // it may not be listed yet
 	case w.template == nil:
 		return fmt.Sprintf("launch template %s of the node group is gone, or lost the tags of the cluster (bring them back)", cmp.Or(is.Template.Name, is.Template.ID))
 	case w.otherImage(is) && w.spec.Image() == "":

@@ -61,6 +61,18 @@ func TestLaunchTemplate(t *testing.T) {
 	inCluster(t, planeSpec, templateSpec, func(w *managedWorld) {
 		w.stable = true
 		before := w.cloud.Contents()
+		end := w.cloud.Inject(awstest.Fault{Action: "CreateNodegroup", Do: func(awstest.Call) { // which is seen before the launch template
+			for _, x := range w.cloud.Things(awstest.LaunchTemplates) {
+				w.cloud.Edit(x.ID, func(x *awstest.Thing) { x.Made = x.Made.Add(settle) })
+			}
+		}})
+		for len(w.cloud.Things(awstest.Nodegroups)) == 0 {
+			w.step()
+		}
+		if _, i := w.look(); len(i.Pools) != 1 || i.Pools[0].State != fleet.KeptCreating || len(i.Pools[0].Fixed)+len(i.Pools[0].Drift) > 0 {
+			t.Errorf("while it is made, the pools are %+v", i.Pools)
+		}
+		end()
 		w.rest()
 		x, version := w.template()
 		data, mark := w.cloud.TemplateVersion(x.ID, 1)
