@@ -92,7 +92,7 @@ func TestLaunchTemplate(t *testing.T) {
 			t.Errorf("it has\n%s, want\n%s", got, want)
 		}
 		machines := w.machinesOf()
-		for n, size := range []string{"40", "50", "60", "30"} {
+		for n, size := range []string{"40", "50", "60", "40", "30"} { // the second version is gone when its size comes back
 			w.group(strings.Replace(templateSpec, "size: 30", "size: "+size, 1))
 			if _, i := w.look(); len(i.Pools[0].Drift) != 1 || !strings.Contains(i.Pools[0].Drift[0], "version of launch template "+x.Attr["launchTemplateName"]+": ") || len(i.Pools[0].Fixed) > 0 || i.Pools[0].Message != "" {
 				t.Errorf("drift %q, fixed %q, message %q", i.Pools[0].Drift, i.Pools[0].Fixed, i.Pools[0].Message)
@@ -103,11 +103,11 @@ func TestLaunchTemplate(t *testing.T) {
 				t.Errorf("the machines %v are of those before, %v", now, machines)
 			}
 			machines = now
-			if _, version := w.template(); version != []string{"2", "3", "4", "1"}[n] {
+			if _, version := w.template(); version != []string{"2", "3", "4", "5", "1"}[n] {
 				t.Errorf("with %s GiB it has version %s", size, version)
 			}
 		}
-		if left := fmt.Sprint(w.cloud.TemplateVersions(x.ID)); left != "[1 4]" {
+		if left := fmt.Sprint(w.cloud.TemplateVersions(x.ID)); left != "[1 5]" {
 			t.Errorf("versions %s are left, and the first is used", left)
 		}
 		w.change("v1.33.5", "v1.34")
@@ -116,7 +116,7 @@ func TestLaunchTemplate(t *testing.T) {
 		if is := w.attr(awstest.Nodegroups, "version") + " " + w.attr(awstest.Nodegroups, "templateVersion"); is != "1.34 1" {
 			t.Errorf("after an upgrade it has %s", is)
 		}
-		if n := w.made("CreateLaunchTemplate") + w.made("CreateLaunchTemplateVersion"); n != 4 {
+		if n := w.made("CreateLaunchTemplate") + w.made("CreateLaunchTemplateVersion"); n != 5 {
 			t.Errorf("%d requests made a launch template and versions of it", n)
 		}
 		w.cluster.Delete = true
@@ -448,5 +448,75 @@ func TestOrphanedLaunchTemplate(t *testing.T) {
 		w.group(templateSpec)
 		w.look()
 		wantKind(t, "one that comes into Git", w.errs[0], fleet.Unauthorized, "(allow ec2:DescribeLaunchTemplates in the policy")
+	})
+}
+
+// TestLaunchTemplateTroubles: whatever goes wrong with a request about a launch template or for its node group, there is one launch template,
+// and one version for each definition.
+func TestLaunchTemplateTroubles(t *testing.T) {
+	troubles := map[string]awstest.Fault{
+		"request lost": {Cut: awstest.Before}, "answer lost": {Cut: awstest.After},
+		"throttled":      {Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded", Message: "Request limit exceeded."},
+		"internal error": {Status: http.StatusInternalServerError, Code: "InternalError", Message: "An internal error has occurred"},
+	}
+	for _, action := range []string{"CreateLaunchTemplate", "CreateLaunchTemplateVersion", "DescribeLaunchTemplates", "DescribeLaunchTemplateVersions", "DeleteLaunchTemplateVersions", "DeleteLaunchTemplate", "CreateNodegroup", "UpdateNodegroupVersion"} {
+		for name, trouble := range troubles {
+			t.Run(action+" "+name, func(t *testing.T) {
+				inCluster(t, planeSpec, templateSpec, func(w *managedWorld) {
+					before := w.cloud.Contents()
+					if trouble.Action, trouble.Times = action, 2; action == "DeleteLaunchTemplateVersions" { // which is tried before the next one
+						trouble.Times = 1
+					}
+					trouble.Do = func(awstest.Call) {
+						if n := len(w.cloud.Things(awstest.LaunchTemplates)); n > 1 {
+							t.Errorf("%d launch templates", n)
+						}
+					}
+					w.cloud.Inject(trouble)
+					w.rest()
+					for _, size := range []string{"40", "50", "60", "70"} {
+						w.group(strings.Replace(templateSpec, "size: 30", "size: "+size, 1))
+						w.rest()
+					}
+					if x, version := w.template(); version != "5" || fmt.Sprint(w.cloud.TemplateVersions(x.ID)) != "[1 4 5]" {
+						t.Errorf("the node group has version %s, of %v", version, w.cloud.TemplateVersions(x.ID))
+					}
+					w.cluster.Delete = true
+					w.rest()
+					if after := w.cloud.Contents(); !slices.Equal(after, before) {
+						t.Errorf("left: %q", after)
+					}
+					if len(w.errs) == 0 {
+						t.Error("nothing went wrong")
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLaunchTemplateAtOnce: a request that follows a lost answer before anything is listed makes nothing a second time.
+func TestLaunchTemplateAtOnce(t *testing.T) {
+	inCluster(t, planeSpec, templateSpec, func(w *managedWorld) {
+		pool := w.cluster.KeptPools[0]
+		w.cluster.KeptPools = nil
+		w.rest()
+		w.cluster.KeptPools = []fleet.KeptPool{pool}
+		ensure := func() error { return w.provider.EnsurePool(w.Context(), w.op(), &w.cluster, w.cluster.KeptPools[0]) }
+		w.cloud.Inject(awstest.Fault{Action: "CreateLaunchTemplate", Times: 1, Cut: awstest.After})
+		wantKind(t, "a lost answer", ensure(), fleet.Unanswered)
+		wantKind(t, "at once", ensure(), fleet.Unavailable, "it was made, and is not listed yet")
+		time.Sleep(settle)
+		w.rest()
+		w.group(strings.Replace(templateSpec, "size: 30", "size: 40", 1))
+		w.cloud.Inject(awstest.Fault{Action: "CreateLaunchTemplateVersion", Times: 1, Cut: awstest.After})
+		wantKind(t, "a lost answer", ensure(), fleet.Unanswered)
+		if err := ensure(); err != nil {
+			t.Errorf("at once: %v", err)
+		}
+		w.rest()
+		if x, version := w.template(); version != "2" || fmt.Sprint(w.cloud.TemplateVersions(x.ID)) != "[1 2]" {
+			t.Errorf("the node group has version %s, of %v", version, w.cloud.TemplateVersions(x.ID))
+		}
 	})
 }

@@ -106,7 +106,7 @@ func (c *Client) DeleteTemplateVersions(ctx context.Context, id string, versions
 	}
 	const action = "DeleteLaunchTemplateVersions"
 	if err := c.query(ctx, ec2, action, form, &got); err != nil {
-		return gone(err)
+		return err
 	}
 	for _, f := range got.Failed {
 		if f.Code != "launchTemplateVersionDoesNotExist" && f.Code != "launchTemplateIdDoesNotExist" {
