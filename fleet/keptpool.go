@@ -25,8 +25,9 @@ type KeptPool struct {
 	Range   *PoolRange `json:",omitempty"`
 	Version string     // of Kubernetes, with its v; never empty
 
-	Infrastructure Object   // DevMachinePool, …
-	FailureDomains []string `json:",omitempty"` // that machines are in; empty: the cloud chooses
+	Infrastructure Object     // DevMachinePool, …
+	Bootstrap      *Bootstrap `json:",omitempty"` // that machines are set up with; nil: the cloud sets them up by itself
+	FailureDomains []string   `json:",omitempty"` // that machines are in; empty: the cloud chooses
 
 	NodeLabels map[string]string        `json:",omitempty"` // that the cloud gives the Nodes
 	Taints     []clusterv1.MachineTaint `json:",omitempty"` // that the cloud gives the Nodes

@@ -44,6 +44,11 @@ type Kind struct {
 	// Normalise returned, and which are the first to go. Nil means one more, and any.
 	Rollout func(spec any) (clusterv1.MachineDeploymentRolloutStrategyRollingUpdate, clusterv1.MachineSetDeletionOrder)
 
+	// Configured reports of an InfrastructureMachinePool, by what Normalise returned, whether the machines of a pool that
+	// the cloud keeps are set up by a bootstrap configuration, which its MachinePool then names. Nil means that the cloud sets up
+	// all.
+	Configured func(spec any) bool
+
 	// Distribution is the name of the distribution that a kind of one is of: a control
 	// plane and the bootstrap configurations of the workers beside it have the same.
 	Distribution string

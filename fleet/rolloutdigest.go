@@ -29,7 +29,7 @@ func NeverWaits(field string) string {
 		return "Git does not say it"
 	case "Replicas", "Scaling", "Count", "Range":
 		return "numbers of machines are for people and autoscalers at any time"
-	case "Former", "Bootstrap", "Infrastructure of Pool":
+	case "Former", "Bootstrap of Pool", "Infrastructure of Pool":
 		return "it is in the hash of the template"
 	}
 	return ""

@@ -270,5 +270,6 @@ func standIns() fleet.SecretData {
 	return fleet.SecretData{
 		fleet.TLSCertKey: block("CERTIFICATE", certificate), fleet.TLSKeyKey: block("PRIVATE KEY", private),
 		fleet.SeedKey: text, fleet.TokenKey: text,
+		"cluster-name": text, "service-range": fleet.NewSecret([]byte("10.96.0.0/12")), // of EKS
 	}
 }

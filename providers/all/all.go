@@ -30,7 +30,7 @@ import (
 // Factories returns the factory of each provider.
 func Factories() []providers.Factory {
 	return []providers.Factory{
-		aws.Factory(),
+		aws.Factory(eks.NodegroupUserData),
 		azure.Factory(),
 		docker.Factory(),
 		hosts.Factory(),

@@ -125,6 +125,55 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
+// TestDraftsOfNodegroups: a node group of EKS with an image of people is refused if its machines can have no user data.
+func TestDraftsOfNodegroups(t *testing.T) {
+	const text = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: eu-1, namespace: prod}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedCluster, name: eu-1}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane, name: eu-1}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedCluster
+metadata: {name: eu-1, namespace: prod}
+spec: {}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: {name: eu-1, namespace: prod}
+spec: {region: eu-central-1, version: v1.34.1}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec:
+  clusterName: eu-1
+  template:
+    spec:
+      clusterName: eu-1
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: eu-1-pool-0}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: eu-1-pool-0}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePool
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec: {awsLaunchTemplate: {ami: {id: ami-1}}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: NodeadmConfig
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec: {preNodeadmCommands: [uname]}
+`
+	if clusters, problems := drafted(t, text); len(problems) > 0 || len(clusters) != 1 {
+		t.Errorf("problems: %q", problems)
+	}
+	const want = "NodeadmConfig spec.preNodeadmCommands[0]: no machine can be made from this: {{ begins"
+	if _, problems := drafted(t, strings.Replace(text, "[uname]", "['{{ x']", 1)); len(problems) != 1 || !strings.HasPrefix(problems[0], want) {
+		t.Errorf("problems: %q, want %q", problems, want)
+	}
+}
+
 // TestDraftsOfNetworks: ranges of pods and services with which kubeadm init fails are refused.
 func TestDraftsOfNetworks(t *testing.T) {
 	const (

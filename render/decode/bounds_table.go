@@ -1362,9 +1362,6 @@ func boundsTable() map[string]section {
 			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
 			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
 		},
-		"infrastructure/aws/api.AMIReference": {
-			"eksLookupType": {values: []string{"AmazonLinux", "AmazonLinuxGPU", "AmazonLinux2023", "AmazonLinux2023GPU"}},
-		},
 		"infrastructure/aws/api.APIEndpoint": {
 			"host": {most: 512},
 		},
@@ -1386,12 +1383,15 @@ func boundsTable() map[string]section {
 			"clusterName": {required: true, least: 1},
 		},
 		"infrastructure/aws/api.AWSMachinePoolSpec": {
-			"availabilityZoneSubnetType": {values: []string{"public", "private", "all"}},
-			"awsLaunchTemplate":          {required: true},
-			"maxSize":                    {low: new(int64(1))},
-			"minSize":                    {low: new(int64(0))},
+			"availabilityZoneSubnetType":          {values: []string{"public", "private", "all"}},
+			"awsLaunchTemplate":                   {required: true},
+			"awsLaunchTemplate.ami.eksLookupType": {values: []string{"AmazonLinux", "AmazonLinuxGPU", "AmazonLinux2023", "AmazonLinux2023GPU"}},
+			"awsLaunchTemplate.marketType":        {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
+			"maxSize":                             {low: new(int64(1))},
+			"minSize":                             {low: new(int64(0))},
 		},
 		"infrastructure/aws/api.AWSMachineSpec": {
+			"ami.eksLookupType":       {values: []string{"AmazonLinux", "AmazonLinuxGPU", "AmazonLinux2023", "AmazonLinux2023GPU"}},
 			"assignPrimaryIPv6":       {values: []string{"enabled", "disabled"}},
 			"cpuOptions":              {least: 1},
 			"hostAffinity":            {values: []string{"default", "host"}},
@@ -1404,10 +1404,11 @@ func boundsTable() map[string]section {
 			"tenancy":                 {values: []string{"default", "dedicated", "host"}},
 		},
 		"infrastructure/aws/api.AWSManagedMachinePoolSpec": {
-			"amiType":                    {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM", "BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA"}},
-			"amiVersion":                 {least: 2},
-			"availabilityZoneSubnetType": {values: []string{"public", "private", "all"}},
-			"capacityType":               {values: []string{"onDemand", "spot"}},
+			"amiType":                      {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM", "BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA"}},
+			"amiVersion":                   {least: 2},
+			"availabilityZoneSubnetType":   {values: []string{"public", "private", "all"}},
+			"awsLaunchTemplate.marketType": {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
+			"capacityType":                 {values: []string{"onDemand", "spot"}},
 		},
 		"infrastructure/aws/api.AccessConfig": {
 			"authenticationMode": {values: []string{"config_map", "api", "api_and_config_map"}},
@@ -1491,9 +1492,6 @@ func boundsTable() map[string]section {
 			"httpTokens":              {values: []string{"optional", "required"}},
 			"instanceMetadataTags":    {values: []string{"enabled", "disabled"}},
 		},
-		"infrastructure/aws/api.LaunchTemplate": {
-			"marketType": {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
-		},
 		"infrastructure/aws/api.Listener": {
 			"port":              {required: true, low: new(int64(1)), high: new(int64(65535))},
 			"protocol":          {values: []string{"TCP"}},
@@ -1567,9 +1565,10 @@ func boundsTable() map[string]section {
 			"scheme": {values: []string{"internet-facing", "internal"}},
 		},
 		"infrastructure/aws/api.v1beta1MachinePoolSpec": {
-			"awsLaunchTemplate": {required: true},
-			"maxSize":           {low: new(int64(1))},
-			"minSize":           {low: new(int64(0))},
+			"awsLaunchTemplate":                   {required: true},
+			"awsLaunchTemplate.ami.eksLookupType": {values: []string{"AmazonLinux", "AmazonLinuxGPU", "AmazonLinux2023", "AmazonLinux2023GPU"}},
+			"maxSize":                             {low: new(int64(1))},
+			"minSize":                             {low: new(int64(0))},
 		},
 		"infrastructure/aws/api.v1beta1MachineSpec": {
 			"instanceType":      {required: true, least: 2},

@@ -69,14 +69,25 @@ func (b *builder) keptPool(o *object, in *machinePool, c *fleet.Cluster) fleet.K
 		b.addf(o, ref, "use a MachineDeployment with a machine template of "+provider,
 			"refers to %s of the provider %s, and the cluster's infrastructure is of %s: a cloud keeps pools of its own clusters", machine.InfrastructureRef.Kind, provider, b.provider)
 	}
-	if provider != "" {
-		b.refuseForKept(o, in)
+	if provider == "" {
+		return p
+	}
+	configured := false
+	if t := b.set.get(machine.InfrastructureRef.APIGroup, machine.InfrastructureRef.Kind, o.namespace, machine.InfrastructureRef.Name); t != nil {
+		of, ok := t.value.(*infrastructure)
+		configured = ok && of.kind.Configured != nil && of.kind.Configured(of.value)
+	}
+	b.refuseForKept(o, in, configured)
+	if configured && machine.Bootstrap.ConfigRef.IsDefined() {
+		own := fleet.Pool{Name: p.Name, Kind: fleet.MachinePoolKind}
+		b.bootstrap(o, &own, "spec.template.spec.", machine.Bootstrap.ConfigRef)
+		p.Bootstrap = &own.Bootstrap
 	}
 	return p
 }
 
-// refuseForKept refuses what is for machines that Fairlead creates.
-func (b *builder) refuseForKept(o *object, in *machinePool) {
+// refuseForKept refuses what is for machines that Fairlead creates. Those that are configured have a bootstrap configuration.
+func (b *builder) refuseForKept(o *object, in *machinePool, configured bool) {
 	const drains = "the cloud drains its machines with time limits of its own: set them in the object that infrastructureRef names, if it has any"
 	machine := &in.Spec.Template.Spec
 	for _, f := range []struct {
@@ -84,7 +95,7 @@ func (b *builder) refuseForKept(o *object, in *machinePool) {
 		set  bool
 		why  string
 	}{
-		{"bootstrap.configRef", machine.Bootstrap.ConfigRef.IsDefined(), "the cloud sets up the machines by itself: leave it out, and set dataSecretName to the empty name; for machines that Fairlead sets up, use a MachineDeployment"},
+		{"bootstrap.configRef", machine.Bootstrap.ConfigRef.IsDefined() && !configured, "the cloud sets up the machines by itself: leave it out, and set dataSecretName to the empty name; for machines that Fairlead sets up, use a MachineDeployment"},
 		{"readinessGates", machine.ReadinessGates != nil, "the cloud's machines are no machines of Fairlead, and only readiness of their Nodes is counted: leave them out"},
 		{"deletion.nodeDrainTimeoutSeconds", machine.Deletion.NodeDrainTimeoutSeconds != nil, drains},
 		{"deletion.nodeVolumeDetachTimeoutSeconds", machine.Deletion.NodeVolumeDetachTimeoutSeconds != nil, drains},
@@ -92,6 +103,9 @@ func (b *builder) refuseForKept(o *object, in *machinePool) {
 		if f.set {
 			b.addf(o, o.written("spec.template.spec."+f.path), "", "is not supported for a pool that a cloud keeps: %s", f.why)
 		}
+	}
+	if configured && !machine.Bootstrap.ConfigRef.IsDefined() {
+		b.addf(o, o.written("spec.template.spec.bootstrap.configRef"), "", "is required: the %s names an image of your own, and the cloud does not set up its machines: name the configuration that does, such as a NodeadmConfig", machine.InfrastructureRef.Kind)
 	}
 	if in.between != nil && in.between.Max == 0 {
 		b.addf(o, "metadata.annotations["+clusterv1.AutoscalerMaxSizeAnnotation+"]", "",

@@ -1,6 +1,10 @@
 package decode
 
-import "fairlead.dev/fleet"
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+)
 
 // A Draft makes the user data of a machine of p, a pool of c, that joins as join says, with
 // stand-ins for what Git does not hold. The error says why no such machine can be made. A
@@ -31,7 +35,13 @@ func (b *builder) checkDrafts(c *fleet.Cluster, begins bool) {
 	if b.decoder.draft == nil || c.Delete || c.Abandon {
 		return
 	}
-	for _, p := range c.Pools() {
+	pools := slices.Clone(c.Pools())
+	for _, k := range c.KeptPools {
+		if k.Bootstrap != nil {
+			pools = append(pools, fleet.Pool{Name: k.Name, Role: fleet.RoleWorker, Version: k.Version, Bootstrap: *k.Bootstrap})
+		}
+	}
+	for _, p := range pools {
 		from, ok := b.configs[p.Name]
 		if !ok { // it is among the objects that cannot be read
 			continue

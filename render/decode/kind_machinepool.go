@@ -48,7 +48,7 @@ func machinePoolKind() *kind {
 			"spec.failureDomains":                    "of a pool that a cloud keeps, those that it was created with; new machines that Fairlead creates are spread over them",
 			"spec.template.metadata.annotations":     own + ": " + machineAnnotations,
 			"spec.template.metadata.labels":          nodeLabelsNote + "; of a pool that a cloud keeps others do nothing",
-			"spec.template.spec.bootstrap.configRef": own + ", which need it: a KubeadmConfig, or that of another distribution, in the same overlay",
+			"spec.template.spec.bootstrap.configRef": own + ", which need it: a KubeadmConfig, or that of another distribution, in the same overlay; and of node groups of EKS with an image of your own",
 			"spec.template.spec.infrastructureRef":   "a pool that a provider's cloud keeps, such as an AWSManagedMachinePool or a DevMachinePool with backend.inMemory, or what Fairlead creates machines from, such as one with backend.docker, in the same overlay",
 			"spec.template.spec.readinessGates":      own + ": " + readinessGates,
 			"spec.template.spec.version":             "default: the version of the control plane",

@@ -17,7 +17,7 @@ func reviewedAnswers() map[string]string {
 	return out
 }
 
-// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestTrust, TestFargate, TestFargateStays, TestImagesOfWorkers and TestNodegroups of package aws hold them.
+// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestTrust, TestFargate, TestFargateStays, TestImagesOfWorkers, TestNodegroups, TestLaunchTemplate and TestFixedLaunchTemplate of package aws hold them.
 func eksAnswers() map[string]string {
 	const (
 		own   = "in place"
@@ -63,18 +63,19 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.upgradePolicy":                                        own,
 		"AWSManagedControlPlane spec.version":                                              "in place, by one minor version at a time; refused on the way back",
 
-		"AWSFargateProfile spec":                      "refused: the profile keeps it, and the cluster reports it; set another profileName",
-		"AWSFargateProfile spec.additionalTags":       "in place: tags are added and changed; others stay",
-		"AWSFargateProfile spec.clusterName":          "in place: the profile of the old cluster is deleted, and one of the other cluster made",
-		"AWSFargateProfile spec.profileName":          "in place: a profile of the new name is made, and that of the old name deleted",
-		"AWSManagedMachinePool spec":                  keeps,
-		"AWSManagedMachinePool spec.additionalTags":   "in place: tags are added and changed; others stay",
-		"AWSManagedMachinePool spec.amiVersion":       "in place: EKS replaces the machines",
-		"AWSManagedMachinePool spec.labels":           nodes,
-		"AWSManagedMachinePool spec.nodeRepairConfig": own,
-		"AWSManagedMachinePool spec.scaling":          own,
-		"AWSManagedMachinePool spec.taints":           nodes,
-		"AWSManagedMachinePool spec.updateConfig":     own,
+		"AWSFargateProfile spec":                       "refused: the profile keeps it, and the cluster reports it; set another profileName",
+		"AWSFargateProfile spec.additionalTags":        "in place: tags are added and changed; others stay",
+		"AWSFargateProfile spec.clusterName":           "in place: the profile of the old cluster is deleted, and one of the other cluster made",
+		"AWSFargateProfile spec.profileName":           "in place: a profile of the new name is made, and that of the old name deleted",
+		"AWSManagedMachinePool spec":                   keeps,
+		"AWSManagedMachinePool spec.additionalTags":    "in place: tags are added and changed; others stay; with a launch template EKS replaces the machines",
+		"AWSManagedMachinePool spec.amiVersion":        "in place: EKS replaces the machines",
+		"AWSManagedMachinePool spec.awsLaunchTemplate": "in place: another version, by which EKS replaces the machines; its name, and whether there is one, stay",
+		"AWSManagedMachinePool spec.labels":            nodes,
+		"AWSManagedMachinePool spec.nodeRepairConfig":  own,
+		"AWSManagedMachinePool spec.scaling":           own,
+		"AWSManagedMachinePool spec.taints":            nodes,
+		"AWSManagedMachinePool spec.updateConfig":      own,
 	}
 }
 

@@ -209,21 +209,12 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	for i, g := range groups {
 		form.Set(fmt.Sprintf("SecurityGroupId.%d", i+1), g)
 	}
-	o := spec.InstanceMetadataOptions
-	set("MetadataOptions.HttpEndpoint", o.HTTPEndpoint)
-	set("MetadataOptions.HttpProtocolIpv6", o.HTTPProtocolIPv6)
-	set("MetadataOptions.HttpTokens", o.HTTPTokens)
-	set("MetadataOptions.InstanceMetadataTags", o.InstanceMetadataTags)
-	set("MetadataOptions.HttpPutResponseHopLimit", strconv.FormatInt(o.HTTPPutResponseHopLimit, 10))
+	setMetadata(form, spec.InstanceMetadataOptions)
 	if err := v.disks(ctx, form, spec, image); err != nil {
 		return nil, err
 	}
 	v.market(form, spec)
-	if n := spec.PrivateDNSName; n != nil {
-		set("PrivateDnsNameOptions.HostnameType", n.HostnameType)
-		set("PrivateDnsNameOptions.EnableResourceNameDnsARecord", strconv.FormatBool(n.EnableResourceNameDNSARecord))
-		set("PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord", strconv.FormatBool(n.EnableResourceNameDNSAAAARecord))
-	}
+	setHostname(form, spec.PrivateDNSName)
 	if !form.Has("PrivateDnsNameOptions.HostnameType") {
 		set("PrivateDnsNameOptions.HostnameType", v.spec.Network.VPC.PrivateDNSHostnameTypeOnLaunch)
 	}
@@ -234,6 +225,30 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		set("CpuOptions.AmdSevSnp", "enabled")
 	}
 	return form, nil
+}
+
+// setMetadata sets how an instance reads its metadata.
+func setMetadata(form url.Values, o *api.InstanceMetadataOptions) {
+	for key, value := range map[string]string{
+		"HttpEndpoint": o.HTTPEndpoint, "HttpProtocolIpv6": o.HTTPProtocolIPv6, "HttpTokens": o.HTTPTokens, "InstanceMetadataTags": o.InstanceMetadataTags,
+		"HttpPutResponseHopLimit": strconv.FormatInt(o.HTTPPutResponseHopLimit, 10),
+	} {
+		if value != "" {
+			form.Set("MetadataOptions."+key, value)
+		}
+	}
+}
+
+// setHostname sets what an instance is called.
+func setHostname(form url.Values, n *api.PrivateDNSName) {
+	if n == nil {
+		return
+	}
+	if n.HostnameType != "" {
+		form.Set("PrivateDnsNameOptions.HostnameType", n.HostnameType)
+	}
+	form.Set("PrivateDnsNameOptions.EnableResourceNameDnsARecord", strconv.FormatBool(n.EnableResourceNameDNSARecord))
+	form.Set("PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord", strconv.FormatBool(n.EnableResourceNameDNSAAAARecord))
 }
 
 // market sets how the instance is paid for and where it is placed.
@@ -390,7 +405,11 @@ func (v *view) disks(ctx context.Context, form url.Values, spec *api.AWSMachineS
 			form.Set(at+"Ebs.Throughput", strconv.FormatInt(*d.Throughput, 10))
 		}
 	}
-	if spec.RootVolume != nil {
+	switch {
+	case spec.RootVolume == nil:
+	case image == "": // EKS chooses one
+		add(cmp.Or(spec.RootVolume.DeviceName, "/dev/xvda"), *spec.RootVolume)
+	default:
 		id := image
 		if name, ok := strings.CutPrefix(image, api.ResolveSSM); ok {
 			var err error
@@ -434,17 +453,24 @@ func (v *view) groupsFor(ctx context.Context, spec *api.AWSMachineSpec, role fle
 	if ids[api.BalancerRole] != "" {
 		out = append(out, ids[api.BalancerRole])
 	}
-	for _, ref := range spec.AdditionalSecurityGroups {
+	more, err := v.additionalGroups(ctx, spec.AdditionalSecurityGroups, n.vpc)
+	return append(out, more...), err
+}
+
+// additionalGroups returns the ids of security groups of a VPC that Git names beside those of the cluster.
+func (v *view) additionalGroups(ctx context.Context, refs []api.ResourceReference, vpc string) ([]string, error) {
+	var out []string
+	for _, ref := range refs {
 		if ref.ID != "" {
 			out = append(out, ref.ID)
 			continue
 		}
-		found, err := v.place.Groups(ctx, append(filtersOf(ref), "vpc-id", n.vpc)...)
+		found, err := v.place.Groups(ctx, append(filtersOf(ref), "vpc-id", vpc)...)
 		if err != nil {
 			return nil, cloud.WrapLook("find additionalSecurityGroups", err)
 		}
 		if len(found) == 0 {
-			return nil, fleet.Errorf(fleet.Invalid, "find additionalSecurityGroups", "no security group of %s passes the filters", n.vpc)
+			return nil, fleet.Errorf(fleet.Invalid, "find additionalSecurityGroups", "no security group of %s passes the filters", vpc)
 		}
 		for _, g := range found {
 			out = append(out, g.ID)

@@ -206,14 +206,20 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 		}
 		fargate = len(all) > 0
 	}
+	templates, err := m.templates(ctx)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	left := m.leftTemplates(templates, groups)
 	out := fleet.Infrastructure{
-		Exists: len(groups)+len(m.instances) > 0 || fargate, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(), Failures: m.failures(), FailureDomains: m.failureDomains(),
+		Exists: len(groups)+len(m.instances)+len(left) > 0 || fargate, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(), Failures: m.failures(), FailureDomains: m.failureDomains(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
 	}
 	driver.SortMachines(out.Machines)
 	if len(groups) > 0 {
-		out.Pools, err = m.pools(ctx, groups)
+		out.Pools, err = m.pools(ctx, groups, templates)
 	}
+	out.Pools = append(out.Pools, left...)
 	return out, err
 }
 
@@ -284,7 +290,15 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 			note("pool "+string(p.Name), "", err)
 			continue
 		}
-		if kind := spec.InstanceType; kind != "" {
+		if image := spec.Image(); image != "" {
+			_, err := m.place.Image(ctx, image)
+			note("image", image, cloud.WrapLook("find image "+image, cloud.Named(err)))
+		}
+		kind := spec.InstanceType
+		if t := spec.AWSLaunchTemplate; t != nil {
+			kind = cmp.Or(kind, t.InstanceType)
+		}
+		if kind != "" {
 			found, err := m.place.ZonesOf(ctx, kind)
 			if err == nil && len(found) == 0 {
 				err = fleet.Errorf(fleet.Invalid, "find instance type "+kind, "%s has no such type (name another)", m.spec.Region)

@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
@@ -73,7 +74,7 @@ type managedWorld struct {
 
 // start starts an agent.
 func (w *managedWorld) start(client *awstest.Client) {
-	o := aws.Options{Cloud: cloud.Options{Tick: tick, Base: client, Own: own()}, Settle: settle}
+	o := aws.Options{Cloud: cloud.Options{Tick: tick, Base: client, Own: own()}, Settle: settle, UserData: eks.NodegroupUserData}
 	w.provider, w.plane = aws.New(o), aws.NewControlPlane(o)
 }
 
@@ -289,6 +290,7 @@ func TestManagedInItsOwnNetwork(t *testing.T) {
 func TestManagedSweep(t *testing.T) {
 	// Machines join by access entries.
 	sweptSpec := strings.Replace(planeSpec, "{", "{associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, ", 1)
+	const sweptGroup = `{eksNodegroupName: prod_pool, labels: {tier: web}, awsLaunchTemplate: {instanceType: m6i.large, rootVolume: {size: 30}}}`
 	changes := 0
 	live := func(w *managedWorld, client *awstest.Client) {
 		rest := func() {
@@ -299,7 +301,7 @@ func TestManagedSweep(t *testing.T) {
 					w.start(client)
 				}
 				done := w.step()
-				if w.employed() > 1 || len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
+				if w.employed() > 1 || len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 || len(w.cloud.Things(awstest.LaunchTemplates)) > 1 {
 					w.Fatal("there are two")
 				}
 				if done && !client.Dead() {
@@ -312,7 +314,13 @@ func TestManagedSweep(t *testing.T) {
 		w.change("v1.33.5", "v1.34, associateOIDCProvider: true, "+identityProvider+"accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
 		w.cluster.KeptPools[0].Version = "v1.34.0"
 		w.cluster.KeptPools[0].Count = 3
-		rest()
+		for _, size := range []string{"31", "32"} {
+			w.group(strings.Replace(sweptGroup, "size: 30", "size: "+size, 1))
+			rest()
+		}
+		if x, version := w.template(); version != "3" || len(w.cloud.TemplateVersions(x.ID)) != 3 {
+			w.Errorf("the node group has version %s of its launch template, of %v", version, w.cloud.TemplateVersions(x.ID))
+		}
 		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize") + w.attr(awstest.Addons, "version"); is != "1.34API_AND_CONFIG_MAP1.343v1.34.0-eksbuild.1" {
 			w.Errorf("the end is %s", is)
 		}
@@ -334,13 +342,13 @@ func TestManagedSweep(t *testing.T) {
 		}
 		w.cluster.Delete = true
 		rest()
-		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.Addons, awstest.Trusts} {
+		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.LaunchTemplates, awstest.Addons, awstest.Trusts} {
 			if left := w.cloud.Things(k); len(left) > 0 {
 				w.Errorf("left: %v", left)
 			}
 		}
 	}
-	inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+	inCluster(t, sweptSpec, sweptGroup, func(w *managedWorld) {
 		w.employ(workerSpec, 1)
 		client := w.cloud.Client()
 		w.start(client)
@@ -357,7 +365,7 @@ func TestManagedSweep(t *testing.T) {
 	for _, n := range short.Of(t, 10, calls) {
 		for name, cut := range map[string]awstest.Cut{"before": awstest.Before, "after": awstest.After} {
 			t.Run(fmt.Sprintf("%s call %d", name, n), func(t *testing.T) {
-				inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+				inCluster(t, sweptSpec, sweptGroup, func(w *managedWorld) {
 					w.employ(workerSpec, 1)
 					client := w.cloud.Client()
 					client.DieAtChange(n, cut)

@@ -156,10 +156,25 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	err = managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
 	})
+	launched := templatesIn(ctx, at, id, slices.ContainsFunc(clusters, usesTemplates), func(t cloud.LaunchTemplate) {
+		add("launch template", t.ID, t.Name, t.Tags, func(ctx context.Context) error { return at.DeleteTemplate(ctx, t.ID) })
+	})
 	untrusted := trustsIn(ctx, at, slices.ContainsFunc(clusters, associates), func(t *cloud.Trust) {
 		add("OIDC provider", t.ARN, t.ARN[strings.LastIndexByte(t.ARN, '/')+1:], t.Tags, func(ctx context.Context) error { return at.DeleteTrust(ctx, t.ARN) })
 	})
-	return out, fleet.JoinErrors(unlisted, err, untrusted)
+	return out, fleet.JoinErrors(unlisted, err, launched, untrusted)
+}
+
+// templatesIn calls each with the launch templates of a fleet. Credentials that may list none made none, unless there have to be some.
+func templatesIn(ctx context.Context, at *cloud.Place, id fleet.ID, some bool, each func(t cloud.LaunchTemplate)) error {
+	all, err := at.LaunchTemplates(ctx, "tag:"+fleet.TagFleet, string(id))
+	if !some && fleet.KindOf(cloud.WrapLook("list launch templates", err)) == fleet.Unauthorized {
+		return nil
+	}
+	for _, t := range all {
+		each(t)
+	}
+	return err
 }
 
 // parametersOf returns the user data of machines of a fleet that is in parameters of SSM, with tags that follow from the names.

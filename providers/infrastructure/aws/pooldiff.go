@@ -19,9 +19,12 @@ type groupDiff struct {
 	update  *cloud.NodegroupUpdate // of its configuration; nil: none
 	tags    cloud.Tags             // that it lacks
 	upgrade bool                   // its version or image
-	drift   []string               // beside count, range and version
-	config  []string               // what of drift is of update
-	fixed   []string
+
+	template bool // the version of its launch template
+
+	drift  []string // beside count, range and version
+	config []string // what of drift is of update
+	fixed  []string
 }
 
 // compare says in what a node group that is there differs from Git.
@@ -63,7 +66,8 @@ func (w *wantedGroup) compare(is *cloud.Nodegroup) groupDiff {
 	if d.tags = lacking(is.Tags, w.spec.AdditionalTags); len(d.tags) > 0 {
 		d.drift = append(d.drift, d.tagged())
 	}
-	newer := minor(w.Version) > minor(is.Version)
+	w.compareTemplate(is, &d)
+	newer := minor(w.Version) > minor(is.Version) && w.spec.Image() == "" && !w.otherImage(is) // an image of people says its version
 	image := w.Release != "" && w.Release != is.Release && w.Version == is.Version && !w.hasNewerImage(is)
 	if d.upgrade = newer || image; image {
 		d.drift = append(d.drift, "amiVersion "+is.Release+" → "+w.Release)
@@ -130,6 +134,9 @@ func (w *wantedGroup) fixed(is *cloud.Nodegroup) []string {
 	differ("eksNodegroupName", is.Name, w.Name)
 	differ("roleName", is.Role, w.Role)
 	differ("amiType", is.Image, w.Image)
+	if text := w.fixedTemplate(is); text != "" {
+		out = append(out, text+other)
+	}
 	differ("capacityType", cmp.Or(is.Market, "ON_DEMAND"), w.Market)
 	differ("instanceType", strings.Join(is.Types, ", "), strings.Join(w.Types, ", "))
 	if w.DiskSize > 0 {

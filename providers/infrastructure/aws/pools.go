@@ -56,7 +56,7 @@ func (m *managed) poolCalled(name string) fleet.PoolName {
 }
 
 // pools returns what groups are of the cluster.
-func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet.KeptPoolSeen, error) {
+func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup, templates []cloud.LaunchTemplate) ([]fleet.KeptPoolSeen, error) {
 	nodes, err := m.place.NodesOf(ctx, m.is.Name)
 	if err != nil {
 		return nil, err
@@ -89,9 +89,15 @@ func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet
 				s.Version = want.Version
 			}
 			if wanted, err := m.wanted(ctx, want); err == nil { // EnsurePool tells what is wrong with it
+				if wanted.template, err = m.templateOf(ctx, templates, s.Name, g); err != nil {
+					return nil, err
+				}
 				diff := wanted.compare(g)
 				text := overruledText(diff.leaveOverruled(m.p, g))
-				s.Drift, s.Fixed, s.Message = diff.drift, diff.fixed, strings.Trim(s.Message+"; "+text, "; ")
+				s.Drift, s.Fixed, s.Message = diff.drift, diff.fixed, strings.Trim(s.Message+"; "+text+"; "+m.movedText(g, s.Name, diff), "; ")
+				if wanted.spec.Image() != "" && !diff.template && !wanted.tooNew { // the image says which version it has
+					s.Version = want.Version
+				}
 			}
 		}
 		out = append(out, s)
@@ -138,8 +144,10 @@ func sameMinor(a, b string) bool { return minorOf(a) == minorOf(b) }
 // A wantedGroup is what Git says of a node group.
 type wantedGroup struct {
 	cloud.Nodegroup
-	pool fleet.KeptPool
-	spec *api.AWSManagedMachinePoolSpec
+	pool     fleet.KeptPool
+	spec     *api.AWSManagedMachinePoolSpec
+	template *poolTemplate // nil: it has none yet
+	tooNew   bool          // its image is one for a version that the control plane does not have yet
 }
 
 // wanted returns what Git says of the node group of p, without operation.
@@ -160,6 +168,7 @@ func (m *managed) wanted(ctx context.Context, p fleet.KeptPool) (*wantedGroup, e
 		Name: spec.EKSNodegroupName, Version: minorOf(p.Version), Release: spec.AMIVersion, Role: role, Subnets: subnets, Image: spec.AMIType, DiskSize: spec.DiskSize,
 		Market: map[string]string{api.OnDemandNodes: "ON_DEMAND", api.SpotNodes: "SPOT"}[spec.CapacityType], Labels: maps.Clone(spec.Labels), Scaling: scalingOf(spec, p),
 	}}
+	w.tooNew = spec.Image() != "" && m.is != nil && minor(w.Version) > minor(m.is.Version)
 	if spec.InstanceType != "" {
 		w.Types = []string{spec.InstanceType}
 	}
@@ -267,10 +276,19 @@ func (p *Provider) EnsurePool(ctx context.Context, op fleet.OperationID, c *flee
 		return cloud.Wrap(what, err)
 	}
 	is := m.groupOf(groups, pool.Name)
+	if want.spec.AWSLaunchTemplate != nil {
+		all, err := m.templates(ctx)
+		if err == nil {
+			want.template, err = m.templateOf(ctx, all, pool.Name, is)
+		}
+		if err != nil {
+			return cloud.WrapLook(what, err)
+		}
+	}
 	if is == nil {
 		return cloud.Wrap(what, m.createPool(ctx, op, groups, want))
 	}
-	return cloud.Wrap(what, m.changePool(ctx, is, want))
+	return cloud.Wrap(what, m.changePool(ctx, op, is, want))
 }
 
 // createPool asks for a node group.
@@ -284,16 +302,29 @@ func (m *managed) createPool(ctx context.Context, op fleet.OperationID, groups [
 		in.Tags = make(cloud.Tags)
 	}
 	maps.Copy(in.Tags, m.c.PoolTags(want.pool.Name, op))
+	created := false
+	if want.spec.AWSLaunchTemplate != nil {
+		var err error
+		if in.Template, created, err = m.launch(ctx, op, want, nil); err != nil {
+			return err
+		}
+	}
+	if want.spec.Image() != "" { // EKS takes neither beside an image of people
+		in.Image, in.Version = "", ""
+	}
 	m.p.o.Log.InfoContext(ctx, "requesting a node group", "cluster", m.c.Key.String(), "pool", string(want.pool.Name), "name", in.Name, "machines", want.pool.Count)
 	err := m.place.CreateNodegroup(ctx, m.is.Name, in)
-	if cloud.IsBusy(err) {
+	switch {
+	case cloud.IsBusy(err):
 		return fleet.Errorf(fleet.Conflict, "create node group "+in.Name, "EKS takes no change of the cluster now: %w", err)
+	case created && isNotYetThere(err):
+		return fleet.Errorf(fleet.Unavailable, "create node group "+in.Name, "its launch template was just made: %w", err)
 	}
 	return cloud.Named(err)
 }
 
 // changePool makes the next change of a node group. EKS takes one at a time.
-func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wantedGroup) error {
+func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *cloud.Nodegroup, want *wantedGroup) error {
 	d := want.compare(is)
 	d.leaveOverruled(m.p, is)
 	var refused []error
@@ -304,7 +335,7 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 		}
 		refused = append(refused, cloud.Wrap("tag node group "+is.Name, err))
 	}
-	if d.update == nil && !d.upgrade {
+	if d.update == nil && !d.upgrade && !d.template {
 		return fleet.JoinErrors(refused...)
 	}
 	switch is.Status {
@@ -321,7 +352,8 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 	default:
 		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: it is %s", is.Status)
 	}
-	for _, do := range m.tries(ctx, d, is, want) {
+	refused = append(refused, cloud.Wrap("delete old versions of the launch template of "+is.Name, m.prune(ctx, want, is)))
+	for _, do := range m.tries(ctx, op, d, is, want) {
 		err := do()
 		switch {
 		case err == nil:
@@ -339,7 +371,7 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 }
 
 // tries returns the changes of a node group of which EKS gets the first one that it does not refuse.
-func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) (out []func() error) {
+func (m *managed) tries(ctx context.Context, op fleet.OperationID, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) (out []func() error) {
 	update := func(u cloud.NodegroupUpdate) {
 		out = append(out, func() error {
 			err := m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, u)
@@ -355,17 +387,48 @@ func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, w
 			update(number)
 		}
 	}
-	if d.upgrade {
-		out = append(out, func() error {
-			m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
-			err := m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
-			if err == nil {
-				m.p.begun.Note(m.owner.Part(fleet.MachineName(want.pool.Name)), want.Version)
-			}
-			return err
-		})
+	if d.upgrade || d.template {
+		out = append(out, func() error { return m.replaceNodes(ctx, op, d, is, want) })
 	}
 	return out
+}
+
+// replaceNodes has EKS replace the machines of a node group by those of another version, image or launch template.
+func (m *managed) replaceNodes(ctx context.Context, op fleet.OperationID, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) error {
+	u, created, err := cloud.NodegroupUpgrade{}, false, error(nil)
+	if d.upgrade {
+		u.Version, u.Release = want.Version, want.Release
+	}
+	if want.template != nil {
+		if u.Template, created, err = m.launch(ctx, op, want, is); err != nil {
+			return err
+		}
+	}
+	m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
+	err = m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, u)
+	o := m.owner.Part(fleet.MachineName(want.pool.Name))
+	switch {
+	case created && isNotYetThere(err):
+		return fleet.Errorf(fleet.Unavailable, "move node group "+is.Name, "the version of its launch template was just made: %w", err)
+	case err != nil:
+		return err
+	case d.upgrade:
+		m.p.begun.Note(o, want.Version)
+	}
+	if d.template {
+		m.p.moved.Note(o, u.Template.Version)
+	}
+	return nil
+}
+
+// movedText says for people that EKS gave up to replace the machines of a node group by those of another launch template; empty: it did
+// not.
+func (m *managed) movedText(is *cloud.Nodegroup, pool fleet.PoolName, d groupDiff) string {
+	to, ok := m.p.moved.Of(m.owner.Part(fleet.MachineName(pool)))
+	if !ok || !d.template || is.Status != cloud.Active || is.Template == nil || is.Template.Version == to {
+		return ""
+	}
+	return fmt.Sprintf("EKS began to move it to version %s of its launch template and gave up, often since Pods could not be evicted: the updates of node group %s in AWS say why", to, is.Name)
 }
 
 // DeletePool implements providers.PoolKeeper.
@@ -380,7 +443,10 @@ func (p *Provider) DeletePool(ctx context.Context, _ fleet.OperationID, c *fleet
 		return cloud.WrapLook(what, err)
 	}
 	is := m.groupOf(groups, name)
-	if is == nil || is.Status == cloud.Deleting {
+	switch {
+	case is == nil:
+		return cloud.Wrap(what, m.dropTemplates(ctx, name))
+	case is.Status == cloud.Deleting:
 		return nil
 	}
 	p.o.Log.InfoContext(ctx, "deleting a node group", "cluster", c.Key.String(), "pool", string(name), "name", is.Name)

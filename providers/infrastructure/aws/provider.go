@@ -32,15 +32,17 @@ type Provider struct {
 	accounts *cloud.Accounts
 	watch    *snapshot.Watch[*cloud.Place]
 
-	asked   driver.Memory[asked, time.Time]       // when things were asked for that AWS may make twice
-	tried   driver.Memory[snapshot.Owner, string] // the subnets in which machines were asked for without an answer
-	leaving driver.Leaving                        // instances, by id, that left the endpoint
-	names   driver.Memory[snapshot.Owner, string] // of clusters of EKS, as they were last seen or asked for
-	begun   driver.Memory[snapshot.Owner, string] // versions that node groups were last asked to be upgraded to
-	asks    driver.Memory[ask, time.Time]         // what EKS took, and when that was
-	trusted driver.Memory[string, time.Time]      // when OIDC providers were last seen as Git says, by ARN
-	denied  driver.Memory[denied, denial]         // steps that AWS denied
-	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
+	asked    driver.Memory[asked, time.Time]          // when things were asked for that AWS may make twice
+	tried    driver.Memory[snapshot.Owner, string]    // the subnets in which machines were asked for without an answer
+	leaving  driver.Leaving                           // instances, by id, that left the endpoint
+	names    driver.Memory[snapshot.Owner, string]    // of clusters of EKS, as they were last seen or asked for
+	begun    driver.Memory[snapshot.Owner, string]    // versions that node groups were last asked to be upgraded to
+	moved    driver.Memory[snapshot.Owner, string]    // versions of launch templates that node groups were last asked to move to
+	asks     driver.Memory[ask, time.Time]            // what EKS took, and when that was
+	trusted  driver.Memory[string, time.Time]         // when OIDC providers were last seen as Git says, by ARN
+	unlisted driver.Memory[snapshot.Owner, time.Time] // when AWS denied to list launch templates
+	denied   driver.Memory[denied, denial]            // steps that AWS denied
+	refused  driver.Memory[snapshot.Owner, string]    // why the last deletion of what machines share was refused
 }
 
 var (
@@ -55,6 +57,8 @@ type Options struct {
 	Log    *slog.Logger
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+	// UserData returns that of the machines of a node group with an image of people; nil: such node groups are refused.
+	UserData func(in providers.BootstrapInput) (providers.UserData, error)
 }
 
 // DefaultSettle is how long a change may take to show: what was asked for is listed some seconds
@@ -75,18 +79,21 @@ func New(o Options) *Provider {
 	return p
 }
 
-// Factory returns the factory of this provider.
-func Factory() providers.Factory {
+// Factory returns the factory of this provider. userData is Options.UserData.
+func Factory(userData func(in providers.BootstrapInput) (providers.UserData, error)) providers.Factory {
 	defaults := Options{Cloud: cloud.Options{Tick: cloud.DefaultTick}, Settle: DefaultSettle}
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: LimitUserData, Settings: providers.SettingsOf(defaults)}
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open(userData), Limit: LimitUserData, Settings: providers.SettingsOf(defaults)}
 }
 
-func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
-	p, err := fromOptions(o)
-	if err != nil {
-		return nil, err
+func open(userData func(in providers.BootstrapInput) (providers.UserData, error)) func(context.Context, providers.Options) (providers.Infrastructure, error) {
+	return func(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
+		p, err := fromOptions(o)
+		if err != nil {
+			return nil, err
+		}
+		p.o.UserData = userData
+		return p, nil
 	}
-	return p, nil
 }
 
 // fromOptions returns a provider with the settings of people.

@@ -135,9 +135,10 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 	const (
 		access = identityProvider + "associateOIDCProvider: true, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
 		other  = identityProvider + "associateOIDCProvider: true, accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
+		group  = `{eksNodegroupName: prod_pool, labels: {tier: web}, awsLaunchTemplate: {instanceType: m6i.large, rootVolume: {size: 30}}}`
 		none   = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, "
 	)
-	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), groupSpec, func(w *managedWorld) {
+	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), group, func(w *managedWorld) {
 		enough := ""
 		if denied != "" {
 			_, action, _ := strings.Cut(denied, ":")
@@ -145,6 +146,7 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 			enough = "(allow " + denied + " in the policy"
 		}
 		said := func() string { return fmt.Sprint(w.errs) }
+		disk := func(size string) { w.group(strings.NewReplacer("web", "db", "size: 30", "size: "+size).Replace(group)) }
 		over := func() bool { return enough != "" && strings.Contains(said(), enough) }
 		rest := func() {
 			for range 60 {
@@ -170,8 +172,10 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 				_, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&w.cluster})
 				w.say(err)
 				w.change("{", "{"+other)
-				w.cluster.KeptPools[0].Infrastructure = object(w, "AWSManagedMachinePool", "pool", strings.Replace(groupSpec, "web", "db", 1))
+				disk("31")
 			},
+			func() { disk("32") },
+			func() { disk("33") }, // and the second version goes
 			func() {
 				w.change("v1.33.5", "v1.34, "+strings.TrimSuffix(none, ", "))
 				w.cluster.KeptPools[0].Version = "v1.34.0"
@@ -209,7 +213,7 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		maps.Copy(taken, some)
 		told += said
 	}
-	ofEKS := strings.HasPrefix(denied, "eks:") || strings.HasPrefix(denied, "iam:")
+	ofEKS := strings.HasPrefix(denied, "eks:") || strings.HasPrefix(denied, "iam:") || strings.Contains(denied, "LaunchTemplate")
 	if denied == "" || ofEKS {
 		some, said := managedRightsLife(t, denied)
 		maps.Copy(taken, some)
@@ -387,11 +391,11 @@ func policy(rights []string) string {
 			in = &mark
 		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon", action == "DeleteFargateProfile":
 			in = &changes
-		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteEgressOnlyInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
+		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteEgressOnlyInternetGateway", "DeleteNatGateway", "ReleaseAddress", "CreateLaunchTemplateVersion", "DeleteLaunchTemplateVersions", "DeleteLaunchTemplate"}, action):
 			in = &remove
 		}
 		in.Action = append(in.Action, r)
-		if service == "ec2" && (strings.HasPrefix(action, "Create") && action != "CreateRoute" && action != "CreateTags" || action == "AllocateAddress" || action == "RunInstances") {
+		if service == "ec2" && (strings.HasPrefix(action, "Create") && action != "CreateRoute" && action != "CreateTags" && action != "CreateLaunchTemplateVersion" || action == "AllocateAddress" || action == "RunInstances") {
 			makers = append(makers, action)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -30,10 +31,15 @@ func (Distribution) Needs(*fleet.Cluster) []fleet.SecretNeed {
 	return []fleet.SecretNeed{{Name: fleet.ClusterCA, Workers: true, Hosted: true}}
 }
 
-// UserData implements providers.Distribution. Its errors name the pool and the field.
+// UserData implements providers.Distribution. Its errors name the pool and the field. A Node keeps Pods away until its labels are in
+// place.
 func (Distribution) UserData(in providers.BootstrapInput) (providers.UserData, error) {
-	return userData(in)
+	return userData(in, clusterv1.NodeUninitializedTaint)
 }
+
+// NodegroupUserData returns the user data of all machines of a node group with an image of people. EKS gives their Nodes labels
+// and taints.
+func NodegroupUserData(in providers.BootstrapInput) (providers.UserData, error) { return userData(in) }
 
 // Registered implements providers.Distribution.
 func (Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {

@@ -235,3 +235,20 @@ func TestValidation(t *testing.T) {
 		}
 	}
 }
+
+// TestNodegroupUserData: machines of a node group boot as those of Fairlead, but no Node waits for labels that nobody sets.
+func TestNodegroupUserData(t *testing.T) {
+	in := input(pool(t, `{kubelet: {flags: ["--register-with-taints=a=b:NoSchedule"]}}`))
+	data, err := eks.NodegroupUserData(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data.Content.Reveal())
+	if data.Format != "nodeadm" || !strings.Contains(text, "    name: 'prod_eu-1'\n") || !strings.Contains(text, "      - '--register-with-taints=a=b:NoSchedule'\n") || strings.Contains(text, "uninitialized") || strings.Contains(text, "registerWithTaints") {
+		t.Errorf("they boot with %s\n%s", data.Format, text)
+	}
+	in.Endpoint = fleet.Endpoint{}
+	if _, err := eks.NodegroupUserData(in); fleet.KindOf(err) != fleet.Unknown {
+		t.Errorf("without an endpoint: %v", err)
+	}
+}

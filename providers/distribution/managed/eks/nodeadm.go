@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -72,7 +71,8 @@ func specOf(p fleet.Pool) (spec, error) {
 	return s, nil
 }
 
-func userData(in providers.BootstrapInput) (providers.UserData, error) {
+// userData writes what a machine of in boots with. Its Node has taints from its first moment, beside those of the pool.
+func userData(in providers.BootstrapInput, taints ...corev1.Taint) (providers.UserData, error) {
 	op := fmt.Sprintf("write the user data of machine %s of pool %s", in.Machine, in.Pool.Name)
 	if in.Join != fleet.JoinWorker {
 		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "EKS keeps the control plane: all machines are workers")
@@ -81,7 +81,7 @@ func userData(in providers.BootstrapInput) (providers.UserData, error) {
 	if err != nil {
 		return providers.UserData{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	config, err := nodeConfigOf(in, s)
+	config, err := nodeConfigOf(in, s, taints)
 	switch {
 	case errors.Is(err, errIncomplete):
 		return providers.UserData{}, fleet.Errorf(fleet.Unknown, op, "%w", err)
@@ -96,7 +96,7 @@ func userData(in providers.BootstrapInput) (providers.UserData, error) {
 }
 
 // nodeConfigOf returns what nodeadm reads.
-func nodeConfigOf(in providers.BootstrapInput, s spec) ([]byte, error) {
+func nodeConfigOf(in providers.BootstrapInput, s spec, taints []corev1.Taint) ([]byte, error) {
 	ca := in.Secrets[fleet.ClusterCA]
 	c := nodeConfig{APIVersion: "node.eks.aws/v1alpha1", Kind: "NodeConfig"}
 	k := &c.Spec.Cluster
@@ -109,7 +109,7 @@ func nodeConfigOf(in providers.BootstrapInput, s spec) ([]byte, error) {
 	if s.Kubelet != nil {
 		c.Spec.Kubelet = kubelet{Config: maps.Clone(s.Kubelet.Config), Flags: slices.Clone(s.Kubelet.Flags)}
 	}
-	if err := c.Spec.Kubelet.taint(in.Pool); err != nil {
+	if err := c.Spec.Kubelet.taint(in.Pool, taints); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
@@ -117,15 +117,17 @@ func nodeConfigOf(in providers.BootstrapInput, s spec) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// taint adds the taints of p, and the one that keeps Pods away until its labels are in place. A flag with taints takes the
-// place of those in the configuration.
-func (k *kubelet) taint(p fleet.Pool) error {
+// taint adds the taints of p, and more. A flag with taints takes the place of those in the configuration.
+func (k *kubelet) taint(p fleet.Pool, more []corev1.Taint) error {
 	_, has := registered(spec{Kubelet: k})
 	var add []corev1.Taint
 	for _, t := range p.Taints {
 		add = append(add, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
-	add = slices.DeleteFunc(append(add, clusterv1.NodeUninitializedTaint), func(t corev1.Taint) bool { return slices.Contains(has, t) })
+	add = slices.DeleteFunc(append(add, more...), func(t corev1.Taint) bool { return slices.Contains(has, t) })
+	if len(add) == 0 {
+		return nil
+	}
 	for i, f := range k.Flags {
 		if value, ok := strings.CutPrefix(f, taintsFlag+"="); ok {
 			for _, t := range add {

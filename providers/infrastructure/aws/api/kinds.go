@@ -83,7 +83,7 @@ func Kinds() []fleet.Kind {
 	managedClass.Refused = map[string]string{below + "spec.controlPlaneEndpoint": managed.Refused["spec.controlPlaneEndpoint"]}
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
-	pool.NonNegative = true
+	pool.NonNegative, pool.Configured = true, hasOwnImage
 	fargate := kind(fleet.InfrastructureCompanion, fargateKind, kinds.Objects(fargateProfile, newest), kinds.Objects(oldFargateProfile, older))
 	fargate.Refused, fargate.Limited = map[string]string{"spec.rolePermissionsBoundary": noRoles}, map[string]string{"spec.roleName": "a role that exists; by default that of clusterawsadm, " + FargateRole}
 	return []fleet.Kind{cluster, clusters, machine, machines, ownPool, managed, managedClass, pool, fargate, role, static, own}

@@ -254,6 +254,25 @@ type LaunchTemplate struct {
 	VersionNumber                 *int64                   `json:"versionNumber,omitempty"`
 }
 
+// Machine returns what an instance is made from that has t, and these tags.
+func (t *LaunchTemplate) Machine(tags map[string]string) AWSMachineSpec {
+	return AWSMachineSpec{
+		AdditionalSecurityGroups: t.AdditionalSecurityGroups, AdditionalTags: tags, AMI: t.AMI, CapacityReservationID: t.CapacityReservationID,
+		CapacityReservationPreference: t.CapacityReservationPreference, IAMInstanceProfile: t.IAMInstanceProfile,
+		ImageLookupBaseOS: t.ImageLookupBaseOS, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
+		InstanceMetadataOptions: t.InstanceMetadataOptions, InstanceType: t.InstanceType, MarketType: t.MarketType, NonRootVolumes: t.NonRootVolumes,
+		PrivateDNSName: t.PrivateDNSName, RootVolume: t.RootVolume, SpotMarketOptions: t.SpotMarketOptions, SSHKeyName: t.SSHKeyName,
+	}
+}
+
+// Image returns the image of people that the machines of a pool have; empty: EKS chooses one.
+func (s *AWSManagedMachinePoolSpec) Image() string {
+	if t := s.AWSLaunchTemplate; t != nil && t.AMI != nil {
+		return t.AMI.ID
+	}
+	return ""
+}
+
 // EnclaveOptions give instances enclaves.
 type EnclaveOptions struct {
 	Enabled bool `json:"enabled,omitempty"`

@@ -86,7 +86,7 @@ func TestManagedPool(t *testing.T) {
 	for name, tc := range map[string]struct{ version, spec, want string }{
 		"empty":          {"v1beta2", `{}`, ""},
 		"older":          {"v1beta1", `{"updateConfig":{"maxUnavailablePrecentage":30}}`, ""},
-		"own image":      {"v1beta2", `{"amiType":"CUSTOM"}`, "none is made"},
+		"own image":      {"v1beta2", `{"amiType":"CUSTOM"}`, "spec.awsLaunchTemplate.ami.id: Required value"},
 		"both":           {"v1beta2", `{"updateConfig":{"maxUnavailable":1,"maxUnavailablePercentage":1}}`, "must have one of"},
 		"bounds":         {"v1beta2", `{"scaling":{"minSize":3,"maxSize":2}}`, "minSize ≤ maxSize"},
 		"two ways":       {"v1beta2", `{"subnetIDs":["subnet-1"],"availabilityZones":["a"]}`, "leave one of both out"},
@@ -111,6 +111,50 @@ func TestManagedPool(t *testing.T) {
 				t.Errorf("updateConfig is %+v", spec.UpdateConfig)
 			}
 		})
+	}
+}
+
+// TestManagedPoolTemplate: what EKS takes in a launch template, and what beside one, is refused by name with what to do.
+func TestManagedPoolTemplate(t *testing.T) {
+	k := kindstest.Kind(t, api.Kinds(), "AWSManagedMachinePool")
+	for name, tc := range map[string]struct{ version, spec, want string }{
+		"least":           {"v1beta2", `{"awsLaunchTemplate":{}}`, ""},
+		"older":           {"v1beta1", `{"awsLaunchTemplate":{"instanceType":"m6i.large","rootVolume":{"size":30}}}`, ""},
+		"spot":            {"v1beta2", `{"capacityType":"spot","instanceType":"m6i.large","awsLaunchTemplate":{"marketType":"OnDemand"}}`, ""},
+		"own image":       {"v1beta2", `{"amiType":"CUSTOM","awsLaunchTemplate":{"ami":{"id":"ami-1"}}}`, ""},
+		"market":          {"v1beta2", `{"awsLaunchTemplate":{"marketType":"Spot"}}`, "spec.awsLaunchTemplate.marketType: Invalid value: \"Spot\": EKS takes no market in a launch template: leave it out, and set capacityType: spot"},
+		"two types":       {"v1beta2", `{"instanceType":"m6i.large","awsLaunchTemplate":{"instanceType":"m6i.large"}}`, "spec.instanceType: Forbidden: awsLaunchTemplate.instanceType says it"},
+		"disk":            {"v1beta2", `{"diskSize":30,"awsLaunchTemplate":{}}`, "spec.diskSize: Forbidden: EKS takes none beside a launch template: set awsLaunchTemplate.rootVolume.size"},
+		"remote access":   {"v1beta2", `{"remoteAccess":{"sshKeyName":"ops","public":true},"awsLaunchTemplate":{}}`, "spec.remoteAccess: Forbidden: EKS takes none beside a launch template: set awsLaunchTemplate.sshKeyName"},
+		"type of image":   {"v1beta2", `{"amiType":"AL2023_x86_64_STANDARD","awsLaunchTemplate":{"ami":{"id":"ami-1"}}}`, "spec.amiType: Forbidden: awsLaunchTemplate.ami.id names the image"},
+		"its version":     {"v1beta2", `{"amiVersion":"1.34.1-20261101","awsLaunchTemplate":{"ami":{"id":"ami-1"}}}`, "spec.amiVersion: Forbidden: awsLaunchTemplate.ami.id names the image"},
+		"a parameter":     {"v1beta2", `{"awsLaunchTemplate":{"ami":{"id":"resolve:ssm:/a"}}}`, "spec.awsLaunchTemplate.ami.id: Invalid value"},
+		"name":            {"v1beta2", `{"awsLaunchTemplate":{"name":"a b c"}}`, "spec.awsLaunchTemplate.name: Invalid value"},
+		"small disk":      {"v1beta2", `{"awsLaunchTemplate":{"rootVolume":{"size":1}}}`, "spec.awsLaunchTemplate.rootVolume.size"},
+		"reserved spot":   {"v1beta2", `{"capacityType":"spot","awsLaunchTemplate":{"capacityReservationId":"cr-1"}}`, "spec.awsLaunchTemplate.capacityReservationId: Forbidden: a spot instance has no reservation"},
+		"group by letter": {"v1beta2", `{"awsLaunchTemplate":{"additionalSecurityGroups":[{"id":"a"}]}}`, "spec.awsLaunchTemplate.additionalSecurityGroups[0].id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs := managed(t, k, tc.version, tc.spec)
+			if (tc.want == "") != (errs == "") || !strings.Contains(errs, tc.want) {
+				t.Fatalf("%q, want %q", errs, tc.want)
+			}
+			if tc.want != "" {
+				return
+			}
+			spec := out.(*api.AWSManagedMachinePoolSpec)
+			if o := spec.AWSLaunchTemplate.InstanceMetadataOptions; o.HTTPTokens != "required" || o.HTTPPutResponseHopLimit != 2 {
+				t.Errorf("metadata is read by %+v", o)
+			}
+			if own := name == "own image"; k.Configured(out) != own || (spec.AMIType == "CUSTOM") != own {
+				t.Errorf("its machines need a configuration: %v, and amiType is %q", k.Configured(out), spec.AMIType)
+			}
+		})
+	}
+	for _, field := range []string{"iamInstanceProfile", "spotMarketOptions", "enclaveOptions", "ami.eksLookupType", "imageLookupFormat"} {
+		if why := k.Refused["spec.awsLaunchTemplate."+field]; !strings.Contains(why, ":") && !strings.Contains(why, "name ") {
+			t.Errorf("%s is refused with %q", field, why)
+		}
 	}
 }
 
@@ -203,6 +247,30 @@ spec: {template: {spec: {kubelet: {config: {maxPods: 58}}}}}
 	}
 	if _, problems := decoded(cluster + strings.Replace(machines[1:], "v1.34.1", "v1.35.0", 1)); !strings.Contains(fmt.Sprint(problems), "must not be newer than the control plane") {
 		t.Errorf("newer machines: %v", problems)
+	}
+	const own, config, ref = "spec: {instanceType: m6i.large, awsLaunchTemplate: {ami: {id: ami-1}}}", `
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: NodeadmConfig
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec: {kubelet: {flags: [--max-pods=58]}}
+`, `configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: eu-1-pool-0}`
+	image := strings.Replace(cluster, "spec: {amiType: AL2023_x86_64_STANDARD}", own, 1)
+	clusters, problems = decoded(strings.Replace(image, `dataSecretName: ""`, ref, 1) + config[1:])
+	if len(problems) > 0 || len(clusters) != 1 || clusters[0].KeptPools[0].Bootstrap == nil || string(clusters[0].KeptPools[0].Bootstrap.Spec) != `{"kubelet":{"flags":["--max-pods=58"]}}` {
+		t.Errorf("with an image of people: %+v, problems %v", clusters, problems)
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"no configuration":       {image, "spec.template.spec.bootstrap.configRef: is required: the AWSManagedMachinePool names an image of your own"},
+		"a template of one":      {strings.Replace(image, `dataSecretName: ""`, strings.Replace(ref, "NodeadmConfig", "NodeadmConfigTemplate", 1), 1) + strings.NewReplacer("NodeadmConfig", "NodeadmConfigTemplate", "{kubelet", "{template: {spec: {kubelet", "58]}}", "58]}}}}").Replace(config[1:]), "must refer to a NodeadmConfig"},
+		"an image of EKS":        {strings.Replace(cluster, `dataSecretName: ""`, ref, 1) + config[1:], "the cloud sets up the machines by itself: leave it out"},
+		"none that is there":     {strings.Replace(image, `dataSecretName: ""`, ref, 1), "which the overlay does not hold"},
+		"its profile":            {strings.Replace(image, "{ami:", "{iamInstanceProfile: a, ami:", 1), "spec.awsLaunchTemplate.iamInstanceProfile"},
+		"a field that is unread": {strings.Replace(image, "{ami:", "{hibernation: true, ami:", 1), "hibernation"},
+	} {
+		if _, problems := decoded(tc.text); !strings.Contains(fmt.Sprint(problems), tc.want) {
+			t.Errorf("%s: %v, want %q", name, problems, tc.want)
+		}
 	}
 	served := strings.Replace(cluster, "controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane", "controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane", 1)
 	if _, problems := decoded(served); !strings.Contains(fmt.Sprint(problems), "is for a control plane that EKS keeps") {

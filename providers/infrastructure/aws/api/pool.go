@@ -122,15 +122,10 @@ type Places struct {
 func machinePool(_ metav1.Object, at *field.Path, s *AWSMachinePoolSpec) (any, field.ErrorList) {
 	v, t := new(validator), s.AWSLaunchTemplate
 	out := &MachinePool{
-		Machine: AWSMachineSpec{
-			AdditionalSecurityGroups: t.AdditionalSecurityGroups, AdditionalTags: s.AdditionalTags, AMI: t.AMI, CapacityReservationID: t.CapacityReservationID,
-			CapacityReservationPreference: t.CapacityReservationPreference, IAMInstanceProfile: t.IAMInstanceProfile, Ignition: s.Ignition,
-			ImageLookupBaseOS: t.ImageLookupBaseOS, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
-			InstanceMetadataOptions: t.InstanceMetadataOptions, InstanceType: t.InstanceType, MarketType: t.MarketType, NonRootVolumes: t.NonRootVolumes,
-			PrivateDNSName: t.PrivateDNSName, RootVolume: t.RootVolume, SpotMarketOptions: t.SpotMarketOptions, SSHKeyName: t.SSHKeyName,
-		},
-		Places: Places{Subnets: s.Subnets, Kind: s.AvailabilityZoneSubnetType, Zones: objects.Set(v, at.Child("availabilityZones"), s.AvailabilityZones)},
+		Machine: t.Machine(s.AdditionalTags),
+		Places:  Places{Subnets: s.Subnets, Kind: s.AvailabilityZoneSubnetType, Zones: objects.Set(v, at.Child("availabilityZones"), s.AvailabilityZones)},
 	}
+	out.Machine.Ignition = s.Ignition
 	v.machineOf(at.Child("awsLaunchTemplate"), at, &out.Machine)
 	for i := range s.Subnets {
 		v.reference(at.Child("subnets").Index(i), &s.Subnets[i], "subnet-")

@@ -4,7 +4,6 @@ package api
 const (
 	noRoles        = "roles of IAM are not made: make it, with its policies, and name it in roleName"
 	groupsOfEKS    = "EKS makes the security group of the cluster, and lets its machines talk to each other: leave it out, and change that group in AWS"
-	noTemplates    = "launch templates are not made yet: use amiType, instanceType, diskSize, capacityType and remoteAccess of this object"
 	noPlaneBastion = "no bastion is made: make one in the VPC, outside of the cluster"
 	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
 )
@@ -67,8 +66,16 @@ func unusedOfManagedControlPlane(at string) map[string]string {
 
 // refusedOfManagedPool are the refused fields of an AWSManagedMachinePool.
 func refusedOfManagedPool() map[string]string {
+	const noLookup = "name the image in ami.id, or leave it out: then EKS chooses one by amiType and version"
 	return map[string]string{
-		"spec.awsLaunchTemplate":       noTemplates,
+		"spec.awsLaunchTemplate.ami.eksLookupType":  "name an image of EKS in amiType of this object, or one of your own in ami.id",
+		"spec.awsLaunchTemplate.enclaveOptions":     "instances get no enclaves: leave it out",
+		"spec.awsLaunchTemplate.iamInstanceProfile": "EKS takes none in a launch template, and makes that of roleName: leave it out",
+		"spec.awsLaunchTemplate.imageLookupBaseOS":  noLookup,
+		"spec.awsLaunchTemplate.imageLookupFormat":  noLookup,
+		"spec.awsLaunchTemplate.imageLookupOrg":     noLookup,
+		"spec.awsLaunchTemplate.spotMarketOptions":  "EKS takes no market in a launch template: leave it out, and set capacityType: " + SpotNodes,
+
 		"spec.lifecycleHooks":          "no hooks are put into the auto scaling group that EKS makes: leave them out",
 		"spec.roleAdditionalPolicies":  noRoles,
 		"spec.rolePermissionsBoundary": noRoles,
@@ -79,14 +86,22 @@ func refusedOfManagedPool() map[string]string {
 func limitedOfManagedPool() map[string]string {
 	const fixed = "of a new node group: EKS changes it of none that is there"
 	return map[string]string{
-		"spec.amiType": fixed + "; CUSTOM is refused; empty: what EKS chooses", "spec.availabilityZones": fixed, "spec.availabilityZoneSubnetType": fixed, "spec.capacityType": fixed,
+		"spec.amiType": fixed + "; empty: what EKS chooses, and with awsLaunchTemplate.ami.id CUSTOM", "spec.availabilityZones": fixed, "spec.availabilityZoneSubnetType": fixed, "spec.capacityType": fixed,
 		"spec.diskSize": fixed, "spec.eksNodegroupName": fixed, "spec.instanceType": fixed, "spec.remoteAccess": fixed, "spec.subnetIDs": fixed,
 		"spec.roleName": "a role that exists; by default that of clusterawsadm, " + NodeServiceRole, "spec.rolePath": fixed,
+		"spec.awsLaunchTemplate":                          "a change makes another version, and EKS replaces the machines; a node group that was made without one gets none",
+		"spec.awsLaunchTemplate.additionalSecurityGroups": "beside that of the cluster; filters are looked up when a version is made",
+		"spec.awsLaunchTemplate.ami.id":                   "an image with nodeadm, and a NodeadmConfig in bootstrap.configRef of the MachinePool; it says which version of Kubernetes the machines have",
+		"spec.awsLaunchTemplate.marketType":               OnDemand + "; for spot instances set capacityType",
+		"spec.awsLaunchTemplate.name":                     fixed + "; by default it follows from the names of the cluster and the pool",
+		"spec.awsLaunchTemplate.rootVolume.deviceName":    "without ami.id, by default /dev/xvda; otherwise the image says it",
+		"spec.awsLaunchTemplate.sshKeyName":               "without it machines have no key pair",
+
 		"spec.scaling": "bounds for people and for programs in the cluster; an autoscaler decides the number with the annotations of the MachinePool alone",
 	}
 }
 
 // unusedOfManagedPool are those that may be there and do nothing.
 func unusedOfManagedPool() map[string]string {
-	return map[string]string{"spec.providerIDList": writtenBack}
+	return map[string]string{"spec.awsLaunchTemplate.versionNumber": writtenBack, "spec.providerIDList": writtenBack}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -304,9 +305,7 @@ func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) 
 	v := new(validator)
 	v.tags(at.Child("additionalTags"), s.AdditionalTags)
 	s.EKSNodegroupName = v.managedName(at.Child("eksNodegroupName"), s.EKSNodegroupName, o, longestNodegroup)
-	if s.AMIType == "CUSTOM" {
-		v.Invalid(at.Child("amiType"), s.AMIType, "needs a launch template, and none is made: use an image of EKS")
-	}
+	v.launchTemplate(at, s)
 	if s.CapacityType == "" {
 		s.CapacityType = OnDemandNodes
 	}
@@ -345,6 +344,56 @@ func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) 
 		}
 	}
 	return s, v.Errors()
+}
+
+// CustomImage is the type of an image of people.
+const CustomImage = "CUSTOM"
+
+// templateName is the name of a launch template.
+// Source: EC2 API reference, CreateLaunchTemplate.
+var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+
+// launchTemplate checks the launch template of a node group: EKS takes each setting there or beside it, and an image of people has
+// neither a type nor a version.
+// Source: EKS user guide, "Customize managed nodes with launch templates"; EKS API reference, UpdateNodegroupVersion.
+func (v *validator) launchTemplate(at *field.Path, s *AWSManagedMachinePoolSpec) {
+	t, below, image := s.AWSLaunchTemplate, at.Child("awsLaunchTemplate"), s.Image()
+	if s.AMIType == CustomImage && image == "" {
+		v.Add(field.Required(below.Child("ami", "id"), "amiType is "+CustomImage+": name the image of your own, or use an amiType of EKS"))
+	}
+	if t == nil {
+		return
+	}
+	m := t.Machine(nil)
+	m.InstanceType = cmp.Or(t.InstanceType, s.InstanceType, "t3.medium") // which EKS chooses
+	v.machineOf(below, at, &m)
+	t.InstanceMetadataOptions = m.InstanceMetadataOptions
+	if t.Name != "" && !templateName.MatchString(t.Name) {
+		v.Invalid(below.Child("name"), t.Name, "must have 3 to 128 letters, digits and ( ) . - / _")
+	}
+	if t.MarketType != "" && t.MarketType != OnDemand {
+		v.Invalid(below.Child("marketType"), t.MarketType, "EKS takes no market in a launch template: leave it out, and set capacityType: "+SpotNodes+" for spot instances")
+	}
+	v.Forbidden(below.Child("capacityReservationId"), t.CapacityReservationID != "" && s.CapacityType == SpotNodes, "a spot instance has no reservation")
+	v.Forbidden(at.Child("instanceType"), s.InstanceType != "" && t.InstanceType != "", "awsLaunchTemplate.instanceType says it, too, and EKS takes one: leave one of both out")
+	v.Forbidden(at.Child("diskSize"), s.DiskSize != 0, "EKS takes none beside a launch template: set awsLaunchTemplate.rootVolume.size")
+	v.Forbidden(at.Child("remoteAccess"), s.RemoteAccess != nil, "EKS takes none beside a launch template: set awsLaunchTemplate.sshKeyName and awsLaunchTemplate.additionalSecurityGroups")
+	if image == "" {
+		return
+	}
+	if !strings.HasPrefix(image, "ami-") {
+		v.Invalid(below.Child("ami", "id"), image, "must be the id of an image: a node group takes no parameter")
+	}
+	const own = "awsLaunchTemplate.ami.id names the image: leave one of both out"
+	v.Forbidden(at.Child("amiType"), s.AMIType != "" && s.AMIType != CustomImage, own)
+	v.Forbidden(at.Child("amiVersion"), s.AMIVersion != "", own)
+	s.AMIType = CustomImage
+}
+
+// hasOwnImage implements fleet.Kind: EKS sets up machines with images of its own by itself.
+func hasOwnImage(spec any) bool {
+	s, ok := spec.(*AWSManagedMachinePoolSpec)
+	return ok && s.Image() != ""
 }
 
 func (v *validator) scaling(at *field.Path, s *AWSManagedMachinePoolSpec) {

@@ -46,6 +46,8 @@ const (
 	FargateProfiles Kind = "fargateprofile"
 
 	IdentityProviders Kind = "identityproviderconfig"
+
+	LaunchTemplates Kind = "lt"
 )
 
 // Options of a Cloud. Zero values mean the defaults.

@@ -107,7 +107,7 @@ func filters() map[string]string {
 	return map[string]string{
 		"vpc-id": "vpcId", "subnet-id": "subnetId", "group-name": "groupName", "owner-id": "ownerId", "name": "name", "architecture": "architecture",
 		"state": "imageState", "instance-state-name": "state", "availability-zone": "zone", "attachment.vpc-id": "vpcId", "group-id": "groups",
-		"instance-type": "instanceType", "location": "zone", "status": "state", "virtualization-type": "virtualizationType", "allocation-id": "allocationId",
+		"instance-type": "instanceType", "location": "zone", "status": "state", "virtualization-type": "virtualizationType", "allocation-id": "allocationId", "launch-template-name": "launchTemplateName",
 	}
 }
 

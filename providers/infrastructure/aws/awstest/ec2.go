@@ -74,6 +74,12 @@ func (c *Cloud) ec2() map[string]action {
 		"DescribeImages":                  c.describe(listing{Images, "ImageId", "InvalidAMIID.NotFound", "imagesSet", shownImage}),
 		"DescribeKeyPairs":                c.describeKeyPairs,
 		"DescribeInstanceTypeOfferings":   c.describeOfferings,
+		"DescribeLaunchTemplates":         c.describe(listing{LaunchTemplates, "LaunchTemplateId", "InvalidLaunchTemplateId.NotFound", "launchTemplates", c.shownTemplate}),
+		"CreateLaunchTemplate":            c.createTemplate,
+		"DescribeLaunchTemplateVersions":  c.describeTemplateVersions,
+		"CreateLaunchTemplateVersion":     c.createTemplateVersion,
+		"DeleteLaunchTemplateVersions":    c.deleteTemplateVersions,
+		"DeleteLaunchTemplate":            c.deleteTemplate,
 		"CreateTags":                      c.createTags,
 		"DeleteTags":                      c.deleteTags,
 	}

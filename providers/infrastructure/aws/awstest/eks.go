@@ -201,7 +201,7 @@ func (c *Cloud) passManaged(t *Thing, now time.Time) {
 		c.goManaged(t)
 		return
 	}
-	upgraded := then["release"] != "" && t.Attr["release"] != "" && then["release"] != t.Attr["release"]
+	upgraded := then["release"] != "" && t.Attr["release"] != "" && (then["release"] != t.Attr["release"] || then["templateVersion"] != t.Attr["templateVersion"])
 	maps.Copy(t.Attr, then)
 	if then["status"] == "" {
 		t.Attr["status"] = active

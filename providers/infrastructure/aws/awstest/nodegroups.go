@@ -117,6 +117,9 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 	if err := scaling(attr, mapping(r.body, "scalingConfig")); err != nil {
 		return nil, err
 	}
+	if err := c.launched(r, attr, true); err != nil {
+		return nil, err
+	}
 	taints, _ := r.body["taints"].([]any)
 	seen := make(map[string]bool)
 	for _, x := range taints {
@@ -128,7 +131,11 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 	t := c.addNamed(Nodegroups, fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%x", c.o.Region, c.o.Account, k.Attr["name"], name, c.n+1), attr, tagsOf(r.body, "tags"))
 	t.put("labels", labels)
 	t.put("taints", r.body["taints"])
-	t.put("types", cmp.Or[any](r.body["instanceTypes"], []string{"t3.medium"}))
+	types := cmp.Or[any](r.body["instanceTypes"], []string{"t3.medium"})
+	if attr["templateType"] != "" { // which is in the template alone
+		types = nil
+	}
+	t.put("types", types)
 	t.put("subnets", r.body["subnets"])
 	t.put("remote", r.body["remoteAccess"])
 	t.put("update", cmp.Or[any](r.body["updateConfig"], map[string]any{"maxUnavailable": 1}))
@@ -167,7 +174,7 @@ func (c *Cloud) shownGroup(t *Thing) map[string]any {
 		"createdAt": float64(t.Made.UnixMilli()) / 1000, "status": t.Attr["status"], "capacityType": t.Attr["market"], "amiType": t.Attr["image"], "nodeRole": t.Attr["role"],
 		"scalingConfig": map[string]any{"minSize": n("minSize"), "maxSize": n("maxSize"), "desiredSize": n("desiredSize")}, "diskSize": n("diskSize"),
 		"instanceTypes": t.raw("types"), "subnets": t.raw("subnets"), "remoteAccess": t.raw("remote"), "labels": t.raw("labels"), "taints": t.raw("taints"),
-		"updateConfig": t.raw("update"), "nodeRepairConfig": t.raw("repair"), "tags": t.Tags,
+		"updateConfig": t.raw("update"), "nodeRepairConfig": t.raw("repair"), "tags": t.Tags, "launchTemplate": c.shownRef(t),
 		"health": map[string]any{"issues": json.RawMessage(cmp.Or(t.Attr["issues"], "[]"))},
 	}
 }
@@ -246,14 +253,25 @@ func (c *Cloud) upgradeNodegroup(r request) (any, error) {
 		return nil, err
 	}
 	version := cmp.Or(field(r, "version"), t.Attr["version"])
-	release := cmp.Or(field(r, "releaseVersion"), releaseOf(version))
+	next := map[string]string{"template": t.Attr["template"], "templateVersion": t.Attr["templateVersion"], "image": t.Attr["image"], "version": version, "release": t.Attr["release"]}
+	if t.Attr["image"] != customImage && (r.body["version"] != nil || r.body["releaseVersion"] != nil) {
+		next["release"] = cmp.Or(field(r, "releaseVersion"), releaseOf(version))
+	}
 	switch {
+	case t.Attr["image"] == customImage && r.body["launchTemplate"] == nil:
+		return nil, bad("InvalidParameterException", "Launch template details can't be null for Custom ami type node group")
+	case r.body["launchTemplate"] != nil && t.Attr["template"] == "":
+		return nil, bad("InvalidParameterException", "Launch template cannot be specified for a node group that was created without one")
 	case minorOf(version) > minorOf(k.Attr["version"]) || minorOf(version) < minorOf(t.Attr["version"]):
 		return nil, bad("InvalidParameterException", "Nodegroup version %s is not between that of the nodegroup, %s, and that of the cluster, %s", version, t.Attr["version"], k.Attr["version"])
-	case release == t.Attr["release"]:
+	}
+	if err := c.launched(r, next, false); err != nil {
+		return nil, err
+	}
+	if next["release"] == t.Attr["release"] && next["templateVersion"] == t.Attr["templateVersion"] {
 		return nil, bad("InvalidParameterException", "No changes needed for the nodegroup")
 	}
-	t.begin(updating, c.o.Delays.Update, map[string]string{"version": version, "release": release})
+	t.begin(updating, c.o.Delays.Update, next)
 	return updateOf("VersionUpdate"), nil
 }
 

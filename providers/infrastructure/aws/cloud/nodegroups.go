@@ -59,6 +59,7 @@ type Nodegroup struct {
 	Update   *NodeUpdate    `json:"updateConfig,omitempty"`
 	Repair   *NodeRepair    `json:"nodeRepairConfig,omitempty"`
 	DiskSize int32          `json:"diskSize,omitempty"`
+	Template *TemplateRef   `json:"launchTemplate,omitempty"`
 	Tags     Tags           `json:"tags,omitempty"`
 }
 
@@ -111,13 +112,17 @@ func (c *Client) UpdateNodegroup(ctx context.Context, cluster, name string, u No
 	return c.rest(ctx, eks, "UpdateNodegroupConfig", http.MethodPost, clusterPath(cluster, "node-groups", name, "update-config"), u, nil)
 }
 
-// UpgradeNodegroup has the machines of a node group replaced by those of another version, or of another image of it.
-func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name, version, release string) error {
-	in := map[string]string{"version": version}
-	if release != "" {
-		in["releaseVersion"] = release
-	}
-	return c.rest(ctx, eks, "UpdateNodegroupVersion", http.MethodPost, clusterPath(cluster, "node-groups", name, "update-version"), in, nil)
+// A NodegroupUpgrade is what machines of a node group are replaced for: another version, another image of it, or another version of
+// the launch template.
+type NodegroupUpgrade struct {
+	Version  string       `json:"version,omitempty"`
+	Release  string       `json:"releaseVersion,omitempty"`
+	Template *TemplateRef `json:"launchTemplate,omitempty"`
+}
+
+// UpgradeNodegroup has the machines of a node group replaced by those of u.
+func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name string, u NodegroupUpgrade) error {
+	return c.rest(ctx, eks, "UpdateNodegroupVersion", http.MethodPost, clusterPath(cluster, "node-groups", name, "update-version"), u, nil)
 }
 
 // DeleteNodegroup deletes a node group with its machines.

@@ -304,7 +304,30 @@ func TestRequestsToEKS(t *testing.T) {
 			func(ctx context.Context) error {
 				return errOf(x.UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: k, NodegroupName: g, Version: aws.String("1.34"), ReleaseVersion: aws.String("r")}))
 			},
-			func(ctx context.Context) error { return place.UpgradeNodegroup(ctx, *k, *g, "1.34", "r") },
+			func(ctx context.Context) error {
+				return place.UpgradeNodegroup(ctx, *k, *g, cloud.NodegroupUpgrade{Version: "1.34", Release: "r"})
+			},
+		},
+		"UpdateNodegroupVersion of a launch template": {
+			func(ctx context.Context) error {
+				return errOf(x.UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: k, NodegroupName: g, LaunchTemplate: &types.LaunchTemplateSpecification{Id: aws.String("lt-1"), Version: aws.String("2")}}))
+			},
+			func(ctx context.Context) error {
+				return place.UpgradeNodegroup(ctx, *k, *g, cloud.NodegroupUpgrade{Template: &cloud.TemplateRef{ID: "lt-1", Version: "2"}})
+			},
+		},
+		"CreateNodegroup with a launch template": {
+			func(ctx context.Context) error {
+				return errOf(x.CreateNodegroup(ctx, &eks.CreateNodegroupInput{
+					ClusterName: k, NodegroupName: g, NodeRole: aws.String(role), Subnets: []string{"subnet-1"}, ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(0), MaxSize: aws.Int32(3), DesiredSize: aws.Int32(0)},
+					LaunchTemplate: &types.LaunchTemplateSpecification{Id: aws.String("lt-1"), Version: aws.String("2")},
+				}))
+			},
+			func(ctx context.Context) error {
+				return place.CreateNodegroup(ctx, *k, cloud.Nodegroup{
+					Name: *g, Role: role, Subnets: []string{"subnet-1"}, Scaling: cloud.Scaling{Min: aws.Int(0), Max: aws.Int(3), Desired: aws.Int(0)}, Template: &cloud.TemplateRef{ID: "lt-1", Version: "2"},
+				})
+			},
 		},
 		"ListAddons": {
 			func(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -154,7 +155,7 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 	const content = "content"
 	const sum = "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M=" // SHA-256 of that
 	two := tags("vpc", "a", "1", "b", "2")
-	return theirs, ours, map[string]pair{
+	all = map[string]pair{
 		"CreateVpc": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: two}))
@@ -986,6 +987,8 @@ func requests(t *testing.T) (theirs, ours *recorder, all map[string]pair) {
 			func(ctx context.Context) error { return place.DeleteBucket(ctx, "user.data") },
 		},
 	}
+	maps.Copy(all, templateRequests(x, place))
+	return theirs, ours, all
 }
 
 // TestRequests: what the provider's client sends is what the SDK's clients would send. Whether the cloud takes it does

@@ -146,6 +146,59 @@ func TestEKSRole(t *testing.T) {
 	w.noToken()
 }
 
+// TestEKSLaunchTemplate: a node group with a launch template and an image of people has its machines replaced when Git changes it. The launch
+// template goes after the node group, with a pool that leaves Git and with a cluster.
+func TestEKSLaunchTemplate(t *testing.T) {
+	w := newWorld(t)
+	before := w.cloud.Contents()
+	w.spec.Version, w.spec.Group, w.spec.Own, w.spec.Access = kube.Version(), 2, 1, "authenticationMode: api_and_config_map"
+	w.spec.Template = "{instanceType: m6i.large, ami: {id: ami-00000000000000002}, rootVolume: {size: 30}}"
+	group := func() (version string, machines []string) {
+		for _, g := range w.cloud.Things(awstest.Nodegroups) {
+			version = g.Attr["templateVersion"]
+		}
+		for _, i := range w.cloud.Things(awstest.Instances) {
+			if i.Tags["eks:nodegroup-name"] != "" && i.Attr["state"] == "running" {
+				machines = append(machines, i.ID)
+			}
+		}
+		return version, machines
+	}
+	w.push("a cluster")
+	w.await("a cluster of 2+1", w.complete)
+	version, machines := group()
+	if version != "1" || len(machines) != 2 {
+		t.Errorf("%d machines, and version %q of the launch template", len(machines), version)
+	}
+	w.spec.Template = strings.Replace(w.spec.Template, "30", "40", 1)
+	w.push("a larger disk")
+	w.await("other machines", func(r fleet.Report) bool {
+		version, now := group()
+		return version == "2" && len(now) == 2 && w.complete(r)
+	})
+	if _, now := group(); slices.ContainsFunc(now, func(id string) bool { return slices.Contains(machines, id) }) {
+		t.Errorf("the machines %v are of those before, %v", now, machines)
+	}
+	w.spec.Ungrouped, w.spec.Group = true, 0
+	w.push("no node group")
+	w.await("its end", func(r fleet.Report) bool {
+		groups, templates := w.cloud.Things(awstest.Nodegroups), w.cloud.Things(awstest.LaunchTemplates)
+		if len(groups) > 0 && len(templates) == 0 {
+			t.Fatal("the launch template went before its node group")
+		}
+		return len(groups)+len(templates) == 0 && w.complete(r)
+	})
+	w.spec.Ungrouped, w.spec.Group = false, 1
+	w.push("a node group of one")
+	w.await("a cluster of 1+1", w.complete)
+	w.spec.Deleted = true
+	w.push("no cluster")
+	w.await("the end of the cluster", func(r fleet.Report) bool { return r.Phase == fleet.PhaseDeleted })
+	if after := w.cloud.Contents(); !slices.Equal(after, before) {
+		t.Errorf("left: %q", after)
+	}
+}
+
 // instancesAreNodes checks that an instance may do to its own Node what a kubelet may, and nothing else.
 func (w *world) instancesAreNodes() {
 	w.Helper()

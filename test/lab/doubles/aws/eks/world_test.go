@@ -50,6 +50,8 @@ type spec struct {
 	Entries      string // the access entries
 	Group, Own   int    // machines of the node group, and of Fairlead
 	Identity     string // the reference to it
+	Template     string // the launch template of the node group, with an image of people; empty: it has none
+	Ungrouped    bool   // it has no node group
 	Deleted      bool
 }
 
@@ -151,6 +153,16 @@ spec: {template: {spec: {instanceType: m6i.large, iamInstanceProfile: own-nodes,
 `, s.Deleted, s.Version, s.VPC, s.Access, s.Entries, cmp.Or(s.Identity, "kind: AWSClusterControllerIdentity, name: default"), s.Group, s.Own, s.Version)
 	if s.Own == 0 {
 		text, _, _ = strings.Cut(text, "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment")
+	}
+	if s.Template != "" {
+		text = strings.Replace(text, `dataSecretName: ""`, "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: eu-1-group}", 1)
+		text = strings.Replace(text, "  roleName: group-nodes\n", "  roleName: group-nodes\n  awsLaunchTemplate: "+s.Template+"\n", 1)
+		text += "---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: NodeadmConfig\nmetadata: {name: eu-1-group, namespace: prod}\nspec: {kubelet: {config: {maxPods: 29}}}\n"
+	}
+	if s.Ungrouped {
+		before, group, _ := strings.Cut(text, "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool")
+		_, after, _ := strings.Cut(group, "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment")
+		text = before + "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment" + after
 	}
 	return map[string][]byte{
 		"clusters/eu-1/kustomization.yaml": []byte("resources: [all.yaml]\n"), "clusters/eu-1/all.yaml": []byte(text),
