@@ -94,8 +94,8 @@ func TestBastion(t *testing.T) {
 		}
 		time.Sleep(tick / 2)
 		w.Edit(all[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Creating" })
-		if got := w.observe(&c); !got.Ready {
-			t.Errorf("machines wait for the bastion: %q", got.Message)
+		if got := w.observe(&c); !got.Ready || !slices.Contains(got.Drift, "bastion eu-1-azure-bastion is creating") {
+			t.Errorf("machines wait for the bastion: %q, drift %q", got.Message, got.Drift)
 		}
 		w.Edit(all[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Succeeded" })
 		orphans, err := w.p.Orphans(w.Context(), c.Fleet, []*fleet.Cluster{func() *fleet.Cluster { c := c; c.Key.Name = "other"; return &c }()})
@@ -163,8 +163,13 @@ func TestBastionOfOthers(t *testing.T) {
 		if n := len(w.Resources("bastionhosts")); n != 1 {
 			t.Errorf("%d bastions are there", n)
 		}
+		w.Remove(hub + "/subnets/AzureBastionSubnet")
+		time.Sleep(settle)
+		if got := w.observe(&c); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "has no subnet AzureBastionSubnet") {
+			t.Errorf("machines wait for the subnet of the bastion: %q, drift %q", got.Message, got.Drift)
+		}
 		w.end(&c)
-		if len(w.Resources("bastionhosts")) > 0 || len(w.Resources("subnets")) != 3 {
+		if len(w.Resources("bastionhosts")) > 0 || len(w.Resources("subnets")) != 2 {
 			t.Errorf("left are %v and %v", w.Resources("bastionhosts"), w.Resources("subnets"))
 		}
 	})

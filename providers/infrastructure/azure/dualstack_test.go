@@ -114,6 +114,14 @@ func TestDualStackOfPeople(t *testing.T) {
 		if cp, m := w.create(&c, "cp-0"), w.create(&c, "m-0"); versions(cp) != "4" || versions(m) != "46" {
 			t.Errorf("machines are at %v and %v", cp.Addresses, m.Addresses)
 		}
+		w.Edit(hub+"/subnets/b", func(body map[string]any) { body["properties"].(map[string]any)["addressPrefixes"] = []any{"10.0.0.0/16"} })
+		time.Sleep(settle)
+		if got := w.observe(&c); !got.Ready || len(got.Drift) != 1 {
+			t.Errorf("machines wait for a range of IPv6: %q, drift %q", got.Message, got.Drift)
+		}
+		if m := w.create(&c, "m-1"); versions(m) != "4" {
+			t.Errorf("machine m-1 is at %v", m.Addresses)
+		}
 		if i := slices.IndexFunc(w.Calls(), func(c azuretest.Call) bool { return strings.HasPrefix(c.Method, "PUT subnets") }); i >= 0 {
 			t.Errorf("%s was called", w.Calls()[i].Method)
 		}

@@ -74,25 +74,25 @@ func (v *view) network(d *steps.Decision) network {
 	} else {
 		n = v.ownNetwork(d)
 	}
-	v.aside(d, func(d *steps.Decision) {
+	v.aside(d, !v.started(), func(d *steps.Decision) {
 		v.makeBastion(d, n.bastion)
 		v.privateEndpoints(d, n)
 	})
 	return n
 }
 
-// aside decides about what no machine needs: those that are there wait for none of it.
-func (v *view) aside(d *steps.Decision, decide func(d *steps.Decision)) {
-	own := new(steps.Decision)
-	decide(own)
-	for _, s := range own.Steps {
-		s.Essential = s.Essential && !v.started()
+// aside decides about a part of a network. If it is not essential, no machine waits for it.
+func (v *view) aside(d *steps.Decision, essential bool, decide func(d *steps.Decision)) {
+	part := new(steps.Decision)
+	decide(part)
+	for _, s := range part.Steps {
+		s.Essential = s.Essential && essential
 		d.Add(s)
 	}
-	d.Faults = append(d.Faults, own.Faults...)
-	if !v.started() {
-		d.Waits, d.Missing = append(d.Waits, own.Waits...), d.Missing || own.Missing
+	for _, what := range part.Waits {
+		v.pending(d, what, essential)
 	}
+	d.Faults, d.Missing = append(d.Faults, part.Faults...), d.Missing || part.Missing && essential
 }
 
 // vnetPart is the VNet of the cluster.
@@ -147,7 +147,7 @@ func (v *view) createGroup(d *steps.Decision) {
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *steps.Decision) network {
 	n := network{vnet: v.given.ID}
-	find := func(name, field string) string {
+	find := func(d *steps.Decision, name, field string) string {
 		if s := subnetOf(v.given, name); s != nil {
 			return s.ID
 		}
@@ -160,18 +160,19 @@ func (v *view) givenNetwork(d *steps.Decision) network {
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
-		id := find(name, "networkSpec.subnets")
+		id := find(d, name, "networkSpec.subnets")
 		if id == "" {
 			continue
 		}
-		if is := subnetOf(v.given, name); wantsSix(want) && !slices.ContainsFunc(ranges(is), isSix) {
-			d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "subnet %s of VNet %s, which is not of the cluster, has no range of IPv6 (add one in Azure, or leave it out of cidrBlocks)", name, v.given.Name))
-			continue
+		six := slices.ContainsFunc(ranges(subnetOf(v.given, name)), isSix)
+		if wantsSix(want) && !six {
+			lacks := fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "subnet %s of VNet %s, which is not of the cluster, has no range of IPv6 (add one in Azure, or leave it out of cidrBlocks)", name, v.given.Name)
+			v.aside(d, !v.started(), func(d *steps.Decision) { d.Fault(lacks) })
 		}
-		n.subnets = append(n.subnets, subnet{want.Role, name, id, wantsSix(want)})
+		n.subnets = append(n.subnets, subnet{want.Role, name, id, wantsSix(want) && six})
 	}
 	if v.bastion() != nil {
-		n.bastion = find(api.BastionSubnetName, "bastionSpec.azureBastion")
+		v.aside(d, !v.started(), func(d *steps.Decision) { n.bastion = find(d, api.BastionSubnetName, "bastionSpec.azureBastion") })
 	}
 	return n
 }
@@ -331,7 +332,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	}
 	if vnet != nil {
 		if v.bastion() != nil {
-			v.aside(d, func(d *steps.Decision) { n.bastion = v.bastionSubnet(d, vnet, &busy) })
+			v.aside(d, !v.started(), func(d *steps.Decision) { n.bastion = v.bastionSubnet(d, vnet, &busy) })
 		}
 		v.peer(d, vnet, busy)
 	}
@@ -379,17 +380,12 @@ func (v *view) routeTable(d *steps.Decision, vnet *arm.Resource[arm.VNet], s *ap
 		return "", true
 	}
 	name, is := s.RouteTable.Name, v.existing(vnet, s) != nil
-	of := new(steps.Decision)
-	t := there(v, of, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
-		return map[string]any{"properties": map[string]any{}}
+	var t *arm.Resource[arm.State]
+	v.aside(d, !is, func(d *steps.Decision) {
+		t = there(v, d, &v.tables, arm.RouteTables, routesPart+name, name, nil, func() map[string]any {
+			return map[string]any{"properties": map[string]any{}}
+		})
 	})
-	for _, step := range of.Steps {
-		step.Essential = step.Essential && !is
-		d.Add(step)
-	}
-	for _, what := range of.Waits {
-		v.pending(d, what, !is)
-	}
 	if t == nil {
 		return "", is
 	}

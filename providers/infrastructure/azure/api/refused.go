@@ -6,7 +6,7 @@ const (
 	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
 	noOutbound     = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
 	noAddress      = "Azure chooses the address: leave the field out"
-	newEndpoint    = "of a new private endpoint: one that is there stays as it is"
+	newEndpoint    = "of a new private endpoint: one that exists keeps it"
 	ofTheCluster   = "that of the cluster"
 	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	oneRangeOfFour = "one range of IPv4"
