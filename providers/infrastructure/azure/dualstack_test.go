@@ -114,6 +114,10 @@ func TestDualStackOfPeople(t *testing.T) {
 		if cp, m := w.create(&c, "cp-0"), w.create(&c, "m-0"); versions(cp) != "4" || versions(m) != "46" {
 			t.Errorf("machines are at %v and %v", cp.Addresses, m.Addresses)
 		}
+		four := newCluster(t, strings.NewReplacer(", '2001:db8::/56'", "", ", '2001:db8:0:1::/64'", "").Replace(spec), machineSpec)
+		if m := w.create(&four, "m-2"); versions(m) != "4" {
+			t.Errorf("a machine that Git gives no IPv6 is at %v", m.Addresses)
+		}
 		w.Edit(hub+"/subnets/b", func(body map[string]any) { body["properties"].(map[string]any)["addressPrefixes"] = []any{"10.0.0.0/16"} })
 		time.Sleep(settle)
 		if got := w.observe(&c); !got.Ready || len(got.Drift) != 1 {
