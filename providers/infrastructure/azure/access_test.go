@@ -191,7 +191,9 @@ func TestPrivateEndpoints(t *testing.T) {
 		}
 		w.create(&c, "m-0")
 		for what, tc := range map[string]struct{ spec, want string }{
-			"another service": {strings.Replace(endpoint, registry, registry+"-2", 1), "does not lead to " + registry + "-2"},
+			"another service": {strings.Replace(endpoint, registry, registry+"-2", 1), "does not lead to " + registry + "-2 registry ("},
+			"another group":   {strings.Replace(endpoint, "[registry]", "[data]", 1), "does not lead to " + registry + " data ("},
+			"approval":        {strings.Replace(endpoint, "{", "{manualApproval: true, ", 1), "does not lead to " + registry + " registry with manual approval"},
 			"another subnet":  {endpoint, "private endpoint registry is in "},
 		} {
 			spec := strings.Replace(endpoints, endpoint, tc.spec, 1)
@@ -202,6 +204,15 @@ func TestPrivateEndpoints(t *testing.T) {
 			if got := w.observe(&other); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], tc.want) {
 				t.Errorf("%s: %q, drift %q", what, got.Message, got.Drift)
 			}
+		}
+		w.Retag(all[0].ID, func(tags map[string]string) { tags["fairlead.dev_part"] = "theirs" })
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err == nil || len(w.Resources("privateendpoints")) != 1 {
+			t.Errorf("one of an unknown part: %v, %v", err, w.Resources("privateendpoints"))
+		}
+		w.Retag(all[0].ID, func(tags map[string]string) { tags["fairlead.dev_part"] = "endpoint-registry" })
+		upper := newCluster(t, strings.Replace(strings.Replace(endpoints, "name: registry", "name: Registry", 1), "GROUP", "rg-2", 1), machineSpec)
+		if got := w.observe(&upper); len(got.Drift) > 0 {
+			t.Errorf("with another case: drift %q", got.Drift)
 		}
 		second := strings.Replace(endpoint, "registry, customNetworkInterfaceName: registry-nic,", "vault, manualApproval: true,", 1)
 		two := newCluster(t, strings.Replace(strings.Replace(endpoints, endpoint, second, 1), "GROUP", "rg-2", 1), machineSpec)

@@ -362,7 +362,7 @@ func (f *finder) access(ctx context.Context) error {
 	}
 	for i := range f.spec.NetworkSpec.Subnets {
 		for _, e := range f.spec.NetworkSpec.Subnets[i].PrivateEndpoints {
-			if err := listed(ctx, f, arm.Endpoints, e.Name, endpointPart+e.Name, "networkSpec.subnets.privateEndpoints"); err != nil {
+			if err := listed(ctx, f, arm.Endpoints, e.Name, partOfEndpoint(e.Name), "networkSpec.subnets.privateEndpoints"); err != nil {
 				return err
 			}
 		}

@@ -56,7 +56,9 @@ func (v *view) bastionSubnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], bu
 func (v *view) makeBastion(d *steps.Decision, subnet string) {
 	b := v.bastion()
 	if b == nil {
-		goes(v, d, v.bastions, arm.Bastions, false)
+		if is := partOf(v.bastions, bastionPart, ""); is != nil {
+			goes(v, d, []arm.Resource[arm.Bastion]{*is}, arm.Bastions, false)
+		}
 		if ip := partOf(v.ips, bastionIPPart, ""); ip != nil {
 			goes(v, d, []arm.Resource[arm.PublicIP]{*ip}, arm.PublicIPs, len(v.bastions) > 0)
 		}

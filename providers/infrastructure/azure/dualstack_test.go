@@ -118,7 +118,9 @@ func TestDualStackOfPeople(t *testing.T) {
 		if m := w.create(&four, "m-2"); versions(m) != "4" {
 			t.Errorf("a machine that Git gives no IPv6 is at %v", m.Addresses)
 		}
-		w.Edit(hub+"/subnets/b", func(body map[string]any) { body["properties"].(map[string]any)["addressPrefixes"] = []any{"10.0.0.0/16"} })
+		w.Edit(hub+"/subnets/b", func(body map[string]any) {
+			body["properties"].(map[string]any)["addressPrefixes"] = []any{"10.0.0.0/16"}
+		})
 		time.Sleep(settle)
 		if got := w.observe(&c); !got.Ready || len(got.Drift) != 1 {
 			t.Errorf("machines wait for a range of IPv6: %q, drift %q", got.Message, got.Drift)

@@ -51,6 +51,7 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 			}
 		}
 	}
+	slices.SortStableFunc(out.Addresses, func(a, b string) int { return strings.Count(a, ":") - strings.Count(b, ":") }) // those of IPv4 first
 	out.State, out.Message = stateOf(m.Properties.Provisioning, view)
 	if code, _ := view.Failure(); out.State == fleet.MachineFailed && arm.IsCapacityCode(code) {
 		at := v.room(m.Properties.Hardware.Size, out.FailureDomain, m.Properties.Priority == spotPriority)

@@ -14,6 +14,9 @@ import (
 // endpointPart begins the parts of a cluster that are private endpoints: addresses of services in its subnets.
 const endpointPart = "endpoint-"
 
+// partOfEndpoint is the part of a cluster that the private endpoint called name is. Azure does not tell upper and lower case apart.
+func partOfEndpoint(name string) string { return endpointPart + strings.ToLower(name) }
+
 // lookAtEndpoints finds the private endpoints, of a cluster that has some in Git or in its subnets.
 func (v *view) lookAtEndpoints(ctx context.Context) (err error) {
 	named := func(s api.Subnet) bool { return len(s.PrivateEndpoints) > 0 }
@@ -39,11 +42,11 @@ func (v *view) privateEndpoints(d *steps.Decision, n network) {
 		in := slices.IndexFunc(n.subnets, func(is subnet) bool { return is.name == v.subnetName(s) })
 		for j := range s.PrivateEndpoints {
 			e := &s.PrivateEndpoints[j]
-			wanted[endpointPart+e.Name] = true
+			wanted[partOfEndpoint(e.Name)] = true
 			if in < 0 {
 				continue
 			}
-			is := there(v, d, &v.endpoints, arm.Endpoints, endpointPart+e.Name, e.Name, nil, func() map[string]any {
+			is := there(v, d, &v.endpoints, arm.Endpoints, partOfEndpoint(e.Name), e.Name, nil, func() map[string]any {
 				return endpointBody(e, n.subnets[in].id)
 			})
 			if is != nil {
@@ -53,11 +56,15 @@ func (v *view) privateEndpoints(d *steps.Decision, n network) {
 		}
 	}
 	for i := range v.endpoints {
-		if e := v.endpoints[i : i+1]; !wanted[tagsFrom(e[0].Tags)[partTag]] {
+		e := v.endpoints[i : i+1]
+		if part := tagsFrom(e[0].Tags)[partTag]; strings.HasPrefix(part, endpointPart) && !wanted[part] {
 			goes(v, d, e, arm.Endpoints, false)
 		}
 	}
 }
+
+// isManual reports whether the owner of the service approves the connections of a private endpoint.
+func isManual(e *api.PrivateEndpoint) bool { return e.ManualApproval != nil && *e.ManualApproval }
 
 // endpointBody is a private endpoint in a subnet.
 func endpointBody(e *api.PrivateEndpoint, subnet string) map[string]any {
@@ -73,7 +80,7 @@ func endpointBody(e *api.PrivateEndpoint, subnet string) map[string]any {
 		connections = append(connections, map[string]any{"name": c.Name, "properties": p})
 	}
 	kind := "privateLinkServiceConnections"
-	if e.ManualApproval != nil && *e.ManualApproval {
+	if isManual(e) {
 		kind = "manualPrivateLinkServiceConnections"
 	}
 	p := map[string]any{"subnet": arm.Ref{ID: subnet}, kind: connections}
@@ -92,15 +99,20 @@ func endpointBody(e *api.PrivateEndpoint, subnet string) map[string]any {
 
 // compareEndpoint tells what Git asks for of a private endpoint that is there, and is not so.
 func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEndpoint], e *api.PrivateEndpoint, subnet string) {
-	connections := slices.Concat(is.Properties.Connections, is.Properties.Manual)
+	connections, how := is.Properties.Connections, ""
+	if isManual(e) {
+		connections, how = is.Properties.Manual, " with manual approval"
+	}
 	leads := func(c api.PrivateLinkConnection) bool {
 		return slices.ContainsFunc(connections, func(has arm.Resource[arm.Connection]) bool {
-			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID)
+			groups := slices.Equal(slices.Sorted(slices.Values(has.Properties.Groups)), slices.Sorted(slices.Values(c.GroupIDs)))
+			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID) && (groups || len(c.GroupIDs) == 0)
 		})
 	}
 	for _, c := range e.PrivateLinkServiceConnections {
 		if !leads(c) {
-			d.CannotFollow("networkSpec.subnets.privateEndpoints", "private endpoint %s does not lead to %s (give it another name, and the former one goes)", is.Name, c.PrivateLinkServiceID)
+			to := strings.Join(append([]string{c.PrivateLinkServiceID}, c.GroupIDs...), " ") + how
+			d.CannotFollow("networkSpec.subnets.privateEndpoints", "private endpoint %s does not lead to %s (give it another name, and the former one goes)", is.Name, to)
 		}
 	}
 	if !arm.Same(is.Properties.Subnet.ID, subnet) {

@@ -89,7 +89,8 @@ type PrivateEndpoint struct {
 
 // A Connection leads from a private endpoint to a service.
 type Connection struct {
-	Service string `json:"privateLinkServiceId"`
+	Service string   `json:"privateLinkServiceId"`
+	Groups  []string `json:"groupIds"`
 	State   struct {
 		Status      string `json:"status"` // Pending, Approved, Rejected, Disconnected
 		Description string `json:"description"`
