@@ -49,9 +49,13 @@ func TestDualStack(t *testing.T) {
 				t.Errorf("behind the load balancer is %v", list)
 			}
 		}
+		w.Edit(w.Resources("networkinterfaces")[1].ID, func(body map[string]any) {
+			slices.Reverse(body["properties"].(map[string]any)["ipConfigurations"].([]any))
+		})
 		time.Sleep(settle)
-		if got := w.observe(&c); len(got.Drift)+len(got.Upkeep) > 0 {
-			t.Errorf("drift %q, upkeep %q", got.Drift, got.Upkeep)
+		got := w.observe(&c)
+		if len(got.Drift)+len(got.Upkeep) > 0 || versions(machineOf(got, "m-0")) != "46" {
+			t.Errorf("drift %q, upkeep %q, machines %+v", got.Drift, got.Upkeep, got.Machines)
 		}
 	})
 }

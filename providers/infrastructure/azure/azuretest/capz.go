@@ -95,7 +95,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		}})
 		put(network("privateEndpoints", "registry"), "common", object{"properties": object{
 			"subnet": ref(subnets["node"]), "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
-				"privateLinkServiceId": "/subscriptions/x/registry", "privateLinkServiceConnectionState": object{"status": "Approved"},
+				"privateLinkServiceId": "/subscriptions/x/registry", "groupIds": []any{"registry"}, "privateLinkServiceConnectionState": object{"status": "Approved"},
 			}}},
 		}})
 	}
