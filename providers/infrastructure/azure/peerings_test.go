@@ -245,8 +245,14 @@ func TestPeeringOfPeople(t *testing.T) {
 // have several peerings, Azure is asked for one at a time.
 func TestFormerPeerings(t *testing.T) {
 	for _, tc := range []struct{ own, other, ended string }{
-		{"Initiated", "Disconnected", "Succeeded"}, {"Initiated", "Initiated", "Failed"}, {"Disconnected", "Disconnected", "Succeeded"}, {"Disconnected", "Initiated", "Succeeded"},
-		{"Initiated", "", "Failed"}, {"Disconnected", "", "Succeeded"}, {"", "Initiated", "Succeeded"}, {"", "Disconnected", "Succeeded"},
+		{"Initiated", "Disconnected", "Succeeded"},
+		{"Initiated", "Initiated", "Failed"},
+		{"Disconnected", "Disconnected", "Succeeded"},
+		{"Disconnected", "Initiated", "Succeeded"},
+		{"Initiated", "", "Failed"},
+		{"Disconnected", "", "Succeeded"},
+		{"", "Initiated", "Succeeded"},
+		{"", "Disconnected", "Succeeded"},
 	} {
 		in(t, func(w *world) {
 			w.Put(hub, map[string]any{"location": azuretest.Location})

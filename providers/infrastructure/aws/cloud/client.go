@@ -163,9 +163,9 @@ func (c *Client) await(ctx context.Context, action string) error {
 // slowFor is how long an action of which AWS had too many requests is requested more slowly, and slowest how often at least.
 // Refusals within underWay are of requests that were under way together.
 const (
-	slowFor            = 10 * time.Minute
-	slowest rate.Limit = 0.5
-	underWay           = time.Second
+	slowFor             = 10 * time.Minute
+	slowest  rate.Limit = 0.5
+	underWay            = time.Second
 )
 
 // slow halves the budget of an action, and has requests for it come one by one: a look of several would otherwise fail for ever
