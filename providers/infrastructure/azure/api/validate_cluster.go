@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -341,18 +342,7 @@ func (v *validator) balancer(at *field.Path, n *NetworkSpec) {
 		n.APIServerLB = &LoadBalancer{}
 	}
 	lb := n.APIServerLB
-	lb.ID, lb.Type, lb.SKU = "", cmp.Or(lb.Type, Public), cmp.Or(lb.SKU, "Standard")
-	objects.Enum(v, at.Child("type"), lb.Type, Public, Internal)
-	objects.Enum(v, at.Child("sku"), lb.SKU, "Standard")
-	v.named(at.Child("name"), lb.Name)
-	if lb.BackendPool != nil {
-		v.named(at.Child("backendPool", "name"), lb.BackendPool.Name)
-	}
-	v.zones(at.Child("availabilityZones"), lb.AvailabilityZones)
-	if lb.IdleTimeoutInMinutes == nil {
-		lb.IdleTimeoutInMinutes = new(int32(DefaultIdle))
-	}
-	objects.Within(v, at.Child("idleTimeoutInMinutes"), *lb.IdleTimeoutInMinutes, 4, 30, "must be between 4 and 30")
+	v.anyBalancer(at, lb, longestIdle, Public, Internal)
 	if c := lb.FrontendIPsCount; c != nil && *c != 1 {
 		v.Invalid(at.Child("frontendIPsCount"), *c, "the load balancer has one address: leave it out")
 	}
@@ -388,18 +378,7 @@ func (v *validator) outbound(at *field.Path, lb *LoadBalancer) {
 	if lb == nil {
 		return
 	}
-	lb.ID, lb.Type, lb.SKU = "", cmp.Or(lb.Type, Public), cmp.Or(lb.SKU, "Standard")
-	objects.Enum(v, at.Child("type"), lb.Type, Public)
-	objects.Enum(v, at.Child("sku"), lb.SKU, "Standard")
-	v.named(at.Child("name"), lb.Name)
-	if lb.BackendPool != nil {
-		v.named(at.Child("backendPool", "name"), lb.BackendPool.Name)
-	}
-	v.zones(at.Child("availabilityZones"), lb.AvailabilityZones)
-	if lb.IdleTimeoutInMinutes == nil {
-		lb.IdleTimeoutInMinutes = new(int32(DefaultIdle))
-	}
-	objects.Within(v, at.Child("idleTimeoutInMinutes"), *lb.IdleTimeoutInMinutes, 4, longestOutboundIdle, "must be between 4 and 100")
+	v.anyBalancer(at, lb, longestOutboundIdle, Public)
 	count := int32(max(len(lb.FrontendIPs), 1)) //nolint:gosec // there are few
 	if c := lb.FrontendIPsCount; c != nil {
 		count = *c
@@ -421,9 +400,29 @@ func (v *validator) outbound(at *field.Path, lb *LoadBalancer) {
 	}
 }
 
-// longestOutboundIdle is the longest time that an outbound rule keeps a connection that is idle.
-// Source: Azure REST API, Load Balancers, OutboundRule.
-const longestOutboundIdle = 100
+// How many minutes rules keep a connection that is idle, at most.
+// Source: Azure REST API, Load Balancers.
+const (
+	shortestIdle        = 4
+	longestIdle         = 30
+	longestOutboundIdle = 100
+)
+
+// anyBalancer checks what all load balancers have.
+func (v *validator) anyBalancer(at *field.Path, lb *LoadBalancer, longest int32, types ...string) {
+	lb.ID, lb.Type, lb.SKU = "", cmp.Or(lb.Type, Public), cmp.Or(lb.SKU, "Standard")
+	objects.Enum(v, at.Child("type"), lb.Type, types...)
+	objects.Enum(v, at.Child("sku"), lb.SKU, "Standard")
+	v.named(at.Child("name"), lb.Name)
+	if lb.BackendPool != nil {
+		v.named(at.Child("backendPool", "name"), lb.BackendPool.Name)
+	}
+	v.zones(at.Child("availabilityZones"), lb.AvailabilityZones)
+	if lb.IdleTimeoutInMinutes == nil {
+		lb.IdleTimeoutInMinutes = new(int32(DefaultIdle))
+	}
+	objects.Within(v, at.Child("idleTimeoutInMinutes"), *lb.IdleTimeoutInMinutes, shortestIdle, longest, fmt.Sprintf("must be between %d and %d", shortestIdle, longest))
+}
 
 //nolint:gochecknoglobals // a constant that Go cannot write as one
 var zones = map[string]bool{"1": true, "2": true, "3": true}
