@@ -99,6 +99,7 @@ func TestAdopt(t *testing.T) {
 		"a given VNet":                     {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
 		"a peering":                        {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
 		"outbound load balancers":          {azuretest.CAPZ{Internal: true, Outbound: true}, ", nodeOutboundLB: {frontendIPsCount: 1}, controlPlaneOutboundLB: {frontendIPsCount: 1}"},
+		"dual stack":                       {azuretest.CAPZ{DualStack: true, Outbound: true}, ", nodeOutboundLB: {}, vnet: {cidrBlocks: [10.0.0.0/8, '2001:db8::/56']}, subnets: [{role: control-plane, cidrBlocks: [10.0.0.0/16, '2001:db8::/64']}, {role: node, cidrBlocks: [10.1.0.0/16, '2001:db8:0:1::/64']}]"},
 		"a group of people":                {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets":                {azuretest.CAPZ{Sets: true}, ""},
 		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},

@@ -36,8 +36,12 @@ func TestDualStack(t *testing.T) {
 			}
 		}
 		for _, s := range w.Resources("subnets") {
-			if n := len(s.Body["properties"].(map[string]any)["addressPrefixes"].([]any)); n != 2 {
+			p := s.Body["properties"].(map[string]any)
+			if n := len(p["addressPrefixes"].([]any)); n != 2 {
 				t.Errorf("%s has %d ranges", s.Name, n)
+			}
+			if _, has := p["natGateway"]; has != strings.Contains(s.Name, "node") {
+				t.Errorf("%s has a NAT gateway: %t", s.Name, has)
 			}
 		}
 		for _, nic := range w.Resources("networkinterfaces") {

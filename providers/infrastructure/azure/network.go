@@ -340,12 +340,19 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 }
 
 // hasNAT reports whether machines of a subnet reach the internet through a NAT gateway: those of a control plane with
-// a public load balancer, or with an outbound one, do so through that.
+// a public load balancer, or with an outbound one, do so through that, and so do nodes with IPv6 and an outbound one.
+// Source: CAPZ, api/v1beta1/azurecluster_default.go.
 func (v *view) hasNAT(s *api.Subnet) bool {
-	if s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() {
+	switch n := &v.spec.NetworkSpec; {
+	case s.NATGateway != nil:
 		return true
+	case s.Role == api.NodeSubnet && wantsSix(s):
+		return n.NodeOutboundLB == nil
+	case s.Role != api.ControlPlaneSubnet || v.c.ServedElsewhere():
+		return true
+	default:
+		return v.isInternal() && n.ControlPlaneOutboundLB == nil
 	}
-	return v.isInternal() && v.spec.NetworkSpec.ControlPlaneOutboundLB == nil
 }
 
 // natGateway decides about a NAT gateway and its address, and returns it once it is ready.

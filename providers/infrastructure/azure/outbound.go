@@ -43,7 +43,7 @@ func (v *view) outbounds() (out []outbound) {
 func (o *outbound) part() string { return "outbound-" + string(o.role) }
 
 // ipPart is the part of a cluster that its ith address is.
-func (o *outbound) ipPart(i int) string { return fmt.Sprint("ip-", o.part(), "-", i+1) }
+func (o *outbound) ipPart(i int) string { return fmt.Sprint(o.part(), "-ip-", i+1) }
 
 // pool is the name of its backend pool.
 func (o *outbound) pool() string {

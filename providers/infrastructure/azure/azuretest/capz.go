@@ -20,6 +20,7 @@ type CAPZ struct {
 	GroupOfPeople    bool
 	Sets             bool // machines are in availability sets, and not in zones
 	Outbound         bool // machines reach the internet through load balancers, and servers have no NAT gateway
+	DualStack        bool // nodes and servers have IPv6, too, and nodes no NAT gateway
 	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
@@ -50,13 +51,20 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 	} else if !there {
 		put(group, "common", object{})
 	}
+	ranges := []any{"10.0.0.0/8"}
+	if o.DualStack {
+		ranges = append(ranges, "2001:db8::/56")
+	}
 	vnet := o.VNet
 	if vnet == "" {
-		vnet = put(network("virtualNetworks", o.Name+"-vnet"), "common", object{"properties": object{"addressSpace": object{"addressPrefixes": []any{"10.0.0.0/8"}}}})
+		vnet = put(network("virtualNetworks", o.Name+"-vnet"), "common", object{"properties": object{"addressSpace": object{"addressPrefixes": ranges}}})
 	}
 	subnets := map[string]string{}
 	for role, cidr := range map[string]string{"controlplane": "10.0.0.0/16", "node": "10.1.0.0/16"} {
 		p := object{"addressPrefix": cidr}
+		if o.DualStack {
+			p = object{"addressPrefixes": []any{cidr, map[string]string{"controlplane": "2001:db8::/64", "node": "2001:db8:0:1::/64"}[role]}}
+		}
 		if o.VNet == "" {
 			var rules []any
 			if role == "controlplane" {
@@ -69,7 +77,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 				}
 			}
 			p["networkSecurityGroup"] = ref(put(network("networkSecurityGroups", o.Name+"-"+role+"-nsg"), "common", object{"properties": object{"securityRules": rules}}))
-			if role == "node" || o.Internal && !o.Outbound {
+			if role == "node" && !o.DualStack || role != "node" && o.Internal && !o.Outbound {
 				ip, nat := network("publicIPAddresses", "pip-"+o.Name+"-node-natgw"), network("natGateways", o.Name+"-node-natgw")
 				if _, there := c.Resource(nat); !there {
 					put(ip, "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
@@ -136,7 +144,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		}}},
 	}}
 	for name, suffix := range map[string]string{o.Name: "-node-outbound", o.Name + "-outbound-lb": "-controlplane-outbound"} {
-		if !o.Outbound {
+		if !o.Outbound || name != o.Name && !o.Internal {
 			continue
 		}
 		ip := put(network("publicIPAddresses", "pip-"+o.Name+suffix), "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
@@ -173,8 +181,12 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		if role == "control-plane" && !o.Internal {
 			address["loadBalancerInboundNatRules"] = []any{ref(lb + "/inboundNatRules/" + name)}
 		}
+		addresses := []any{object{"name": "pipConfig", "properties": address}}
+		if o.DualStack {
+			addresses = append(addresses, object{"name": "ipConfigv6", "properties": object{"privateIPAddress": "2001:db8::" + fmt.Sprint(len(out.All)), "privateIPAddressVersion": "IPv6", "subnet": ref(subnet)}})
+		}
 		nic := put(network("networkInterfaces", name+"-nic"), cluster, object{"properties": object{
-			"primary": true, "virtualMachine": ref(id), "ipConfigurations": []any{object{"name": "pipConfig", "properties": address}},
+			"primary": true, "virtualMachine": ref(id), "ipConfigurations": addresses,
 		}})
 		disk := func(suffix, from string) object { // stays if its VM is deleted, as the interface does
 			of := put(diskID(id, name+"_"+suffix), cluster, object{"managedBy": id, "properties": object{"diskState": "Attached", "owner": ref(id), "creationData": object{"createOption": from}}})
