@@ -175,6 +175,58 @@ func TestBastionOfOthers(t *testing.T) {
 	})
 }
 
+// TestNATCalledBastion: a NAT gateway that is called bastion keeps its address, as its cluster has no bastion.
+func TestNATCalledBastion(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: bastion}}]}, identityRef:", 1), machineSpec)
+		w.ready(&c)
+		if got := w.observe(&c); !rest(got) {
+			t.Errorf("drift %q, upkeep %q", got.Drift, got.Upkeep)
+		}
+		if _, ok := w.Resource(groupID("rg-2") + "/providers/Microsoft.Network/publicIPAddresses/pip-bastion"); !ok {
+			t.Error("the NAT gateway has no address")
+		}
+		with := newCluster(t, strings.NewReplacer("identityRef:", "bastionSpec: {azureBastion: {}}, networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: bastion}}]}, identityRef:", "GROUP", "rg-2").Replace(clusterSpec), machineSpec)
+		w.follow(&with, "both", func() bool { return len(w.Resources("bastionhosts")) == 1 && len(w.Resources("natgateways")) == 1 })
+	})
+}
+
+// TestAccessWithoutRight: with a role that lacks the rights for bastions and private endpoints, a running cluster gets machines
+// and is deleted.
+func TestAccessWithoutRight(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, machineSpec)
+		w.create(&c, "m-0")
+		for _, kind := range []string{"bastionhosts", "privateendpoints"} {
+			w.Inject(azuretest.Fault{Method: "* " + kind, Status: http.StatusForbidden, Code: "AuthorizationFailed"})
+		}
+		with := newCluster(t, strings.NewReplacer("identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:", "GROUP", "rg-2").Replace(endpoints), machineSpec)
+		var err error
+		for range 6 {
+			time.Sleep(settle)
+			err = w.p.EnsureInfrastructure(w.Context(), "op", &with)
+		}
+		if err == nil || !strings.Contains(err.Error(), "bastion eu-1-azure-bastion") || !strings.Contains(err.Error(), "private endpoint registry") {
+			t.Errorf("the rights are missing: %v", err)
+		}
+		if got := w.observe(&with); !got.Ready {
+			t.Errorf("machines wait: %q", got.Message)
+		}
+		w.create(&with, "m-1")
+		without := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
+		if err := w.p.DeleteMachine(w.Context(), "op", &without, "m-1", ""); err != nil {
+			t.Error(err)
+		}
+		for range 6 {
+			time.Sleep(settle)
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", &without)
+		}
+		if got := w.observe(&without); !rest(got) {
+			t.Errorf("after they left Git: %q, drift %q", got.Message, got.Drift)
+		}
+	})
+}
+
 // TestPrivateEndpoints: private endpoints are made once, in their subnets, and go when they left Git, and with the cluster. What
 // the service has not approved, and what cannot be followed, is told, and holds no machine up.
 func TestPrivateEndpoints(t *testing.T) {

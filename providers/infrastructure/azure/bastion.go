@@ -9,10 +9,11 @@ import (
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
-// The parts of a cluster that are its bastion, Azure's service through which people reach machines, and its address.
+// The parts of a cluster that are its bastion, Azure's service through which people reach machines, and its address. That of a NAT
+// gateway is "ip-" and its name, which may be bastion.
 const (
 	bastionPart   = "bastion"
-	bastionIPPart = "ip-bastion"
+	bastionIPPart = "bastion-ip"
 )
 
 // bastion returns the bastion that Git names; nil: none.
