@@ -299,6 +299,34 @@ func TestPrivateEndpoints(t *testing.T) {
 	})
 }
 
+// TestFailedAndChanged: of a private endpoint and a bastion that failed before the first machine, people are told what Git has
+// otherwise by now: a repair does not change that.
+func TestFailedAndChanged(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(endpoints, machineSpec)
+		w.ready(&c)
+		w.Edit(w.Resources("privateendpoints")[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+		time.Sleep(settle)
+		if got := w.observe(&c); got.Ready || strings.Contains(got.Message, "does not lead") {
+			t.Errorf("one that failed: ready %t, %q", got.Ready, got.Message)
+		}
+		other := newCluster(t, strings.NewReplacer(registry, registry+"-2", "GROUP", "rg-2").Replace(endpoints), machineSpec)
+		if got := w.observe(&other); got.Ready || !strings.Contains(got.Message, "private endpoint registry does not lead to "+registry+"-2 registry (give it another name") {
+			t.Errorf("one that failed, of another service: ready %t, %q", got.Ready, got.Message)
+		}
+	})
+	in(t, func(w *world) {
+		c := w.cluster(bastioned, machineSpec)
+		w.ready(&c)
+		w.Edit(w.Resources("bastionhosts")[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+		time.Sleep(settle)
+		basic := newCluster(t, strings.NewReplacer("sku: Standard, enableTunneling: true", "", "GROUP", "rg-2").Replace(bastioned), machineSpec)
+		if got := w.observe(&basic); got.Ready || !strings.Contains(got.Message, "has sku Standard and enableTunneling true, and not Basic and false") {
+			t.Errorf("a bastion that failed, of another SKU: ready %t, %q", got.Ready, got.Message)
+		}
+	})
+}
+
 // TestPrivateEndpointOfAKS: the same in the network of a cluster of AKS, with which it goes.
 func TestPrivateEndpointOfAKS(t *testing.T) {
 	inAKS(t, planeSpec, func(w *managedWorld) {

@@ -84,6 +84,7 @@ func (v *view) makeBastion(d *steps.Decision, subnet string) {
 			}}},
 		}}
 	})
+	is = orFailed(is, v.bastions, bastionPart, v.bastionName())
 	if is != nil && (is.SKU.Name != b.SKU || is.Properties.Tunneling != *b.EnableTunneling) {
 		d.CannotFollow("bastionSpec.azureBastion", "bastion %s has sku %s and enableTunneling %t, and not %s and %t (delete it in Azure, and it is created again)", is.Name, is.SKU.Name, is.Properties.Tunneling, b.SKU, *b.EnableTunneling)
 	}

@@ -254,6 +254,14 @@ func there[P stated](v *view, d *steps.Decision, all *[]arm.Resource[P], kind, p
 	return r
 }
 
+// orFailed returns a part that can be used, or else the one that failed: repaired, it still differs from Git, and people are told how.
+func orFailed[P stated](is *arm.Resource[P], all []arm.Resource[P], part, name string) *arm.Resource[P] {
+	if r := partOf(all, part, name); is == nil && r != nil && r.Properties.ProvisioningState() == failed {
+		return r
+	}
+	return is
+}
+
 // edit changes a resource of the network: it is written as it is read, with its ETag.
 func (v *view) edit(ctx context.Context, id string, change func(properties map[string]any) error) error {
 	var now map[string]any

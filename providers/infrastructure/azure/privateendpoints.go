@@ -49,7 +49,7 @@ func (v *view) privateEndpoints(d *steps.Decision, n network) {
 			is := there(v, d, &v.endpoints, arm.Endpoints, partOfEndpoint(e.Name), e.Name, nil, func() map[string]any {
 				return endpointBody(e, n.subnets[in].id)
 			})
-			if is != nil {
+			if is = orFailed(is, v.endpoints, partOfEndpoint(e.Name), e.Name); is != nil {
 				tellConnections(d, is)
 				v.compareEndpoint(d, is, e, n.subnets[in].id)
 			}

@@ -96,13 +96,16 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	}
 }
 
+// regionOf returns the name of a region that people may write as West Europe.
+func regionOf(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
+
 // site checks where a cluster is, its identity and its tags.
 func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	s.AzureEnvironment = cmp.Or(s.AzureEnvironment, PublicCloud)
 	if _, ok := Environments()[s.AzureEnvironment]; !ok {
 		v.Add(field.NotSupported(at.Child("azureEnvironment"), s.AzureEnvironment, []string{"AzureChinaCloud", PublicCloud, "AzureUSGovernmentCloud"}))
 	}
-	if s.Location = strings.ToLower(strings.ReplaceAll(s.Location, " ", "")); s.Location != "" && !location.MatchString(s.Location) {
+	if s.Location = regionOf(s.Location); s.Location != "" && !location.MatchString(s.Location) {
 		v.Invalid(at.Child("location"), s.Location, "must be the name of a region such as westeurope")
 	}
 	if s.SubscriptionID != "" {
