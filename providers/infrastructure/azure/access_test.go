@@ -108,6 +108,10 @@ func TestBastion(t *testing.T) {
 		if got := w.observe(&basic); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "has sku Standard and enableTunneling true, and not Basic and false") {
 			t.Errorf("with another SKU: %q, drift %q", got.Message, got.Drift)
 		}
+		moved := newCluster(t, strings.NewReplacer("sku: Standard", "subnet: {cidrBlocks: [10.255.254.0/26]}, sku: Standard", "GROUP", "rg-2").Replace(bastioned), machineSpec)
+		if got := w.observe(&moved); len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "bastionSpec.azureBastion.subnet: subnet AzureBastionSubnet has 10.255.255.192/26 and not 10.255.254.0/26 (put the range back,") {
+			t.Errorf("with another range: drift %q", got.Drift)
+		}
 		without := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
 		w.follow(&without, "gone", func() bool {
 			return len(w.Resources("bastionhosts")) == 0 && !slices.ContainsFunc(w.Resources("publicipaddresses"), func(r azuretest.Resource) bool { return strings.Contains(r.Name, "bastion") })

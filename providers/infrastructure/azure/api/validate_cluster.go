@@ -243,7 +243,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole pair) {
 		switch six := below.Child("cidrBlocks").Index(1); {
 		case !p.six.IsValid():
 		case p.six.Bits() != subnetBits:
-			v.Invalid(six, p.six.String(), "Azure has subnets of IPv6 of /64 alone")
+			v.Invalid(six, p.six.String(), "must be of /64: Azure has no other subnets of IPv6")
 		case !whole.six.IsValid():
 			v.Invalid(six, p.six.String(), "vnet.cidrBlocks has no range of IPv6: add one that it is in")
 		default:
