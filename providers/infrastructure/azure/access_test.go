@@ -331,6 +331,39 @@ func TestFailedAndChanged(t *testing.T) {
 	})
 }
 
+// TestOrphanedEndpoint: an orphaned private endpoint goes with its interface, which has its tags, and which Azure deletes with nothing
+// else.
+func TestOrphanedEndpoint(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(endpoints, machineSpec)
+		w.ready(&c)
+		w.Inject(azuretest.Fault{Method: "DELETE networkinterfaces", Status: http.StatusBadRequest, Code: "CannotDeleteNicOfPrivateEndpoint"})
+		others := []*fleet.Cluster{func() *fleet.Cluster { c := c; c.Key.Name = "other"; return &c }()}
+		orphans, err := w.p.Orphans(w.Context(), c.Fleet, others)
+		if err != nil || len(orphans) == 0 {
+			t.Fatalf("orphans are %v, %v", orphans, err)
+		}
+		for _, o := range orphans {
+			if o.Kind == "networkInterfaces" {
+				if err := w.p.RemoveOrphan(w.Context(), c.Fleet, others, o); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for _, o := range orphans {
+			if o.Kind == "privateEndpoints" {
+				if err := w.p.RemoveOrphan(w.Context(), c.Fleet, others, o); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		time.Sleep(settle)
+		if n := len(w.Resources("privateendpoints")) + len(w.Resources("networkinterfaces")); n > 0 {
+			t.Errorf("%d things are left", n)
+		}
+	})
+}
+
 // TestPrivateEndpointOfAKS: the same in the network of a cluster of AKS, with which it goes.
 func TestPrivateEndpointOfAKS(t *testing.T) {
 	inAKS(t, planeSpec, func(w *managedWorld) {
