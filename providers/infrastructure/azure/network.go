@@ -254,7 +254,7 @@ func there[P stated](v *view, d *steps.Decision, all *[]arm.Resource[P], kind, p
 	return r
 }
 
-// orFailed returns a part that can be used, or else the one that failed: repaired, it still differs from Git, and people are told how.
+// orFailed returns a part that can be used, or else the one that failed: a repair leaves what of it differs from Git, which the status shows.
 func orFailed[P stated](is *arm.Resource[P], all []arm.Resource[P], part, name string) *arm.Resource[P] {
 	if r := partOf(all, part, name); is == nil && r != nil && r.Properties.ProvisioningState() == failed {
 		return r
