@@ -2,8 +2,11 @@ package decode
 
 import "maps"
 
-// keepsService is the answer of private endpoints.
-const keepsService = "in place where one is added or removed; one that is there keeps its service and its subnet"
+// The answers of private endpoints and of outbound load balancers.
+const (
+	keepsService = "in place where one is added or removed; one that is there keeps its service and its subnet"
+	outbound     = "in place: addresses are added, and idleTimeoutInMinutes changes; new machines are behind a load balancer that is added, and one that went stays until the cluster goes"
+)
 
 // reviewedAnswers says, by "Kind path", what happens when fields change that no
 // test changes here: of the provider's kinds that are no machines, and of what is in
@@ -311,6 +314,8 @@ func otherAnswers() map[string]string {
 		"AzureCluster spec.networkSpec.apiServerLB.idleTimeoutInMinutes":           inPlace,
 		"AzureCluster spec.networkSpec.apiServerLB.sku":                            "nothing: only Standard is possible",
 		"AzureCluster spec.networkSpec.apiServerLB.type":                           known,
+		"AzureCluster spec.networkSpec.controlPlaneOutboundLB":                     outbound,
+		"AzureCluster spec.networkSpec.nodeOutboundLB":                             outbound,
 		"AzureCluster spec.networkSpec.privateDNSZone":                             known,
 		"AzureCluster spec.networkSpec.privateDNSZoneName":                         known,
 		"AzureCluster spec.networkSpec.subnets":                                    "in place where one is added; one that is there stays as it was made; one that went stays until the cluster goes",

@@ -190,7 +190,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
 		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
 	}
-	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, func() error { return f.access(ctx) }} {
+	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, f.outbound, func() error { return f.access(ctx) }} {
 		if err := find(); err != nil {
 			return nil, nil, err
 		}
@@ -363,6 +363,21 @@ func (f *finder) access(ctx context.Context) error {
 	for i := range f.spec.NetworkSpec.Subnets {
 		for _, e := range f.spec.NetworkSpec.Subnets[i].PrivateEndpoints {
 			if err := listed(ctx, f, arm.Endpoints, e.Name, partOfEndpoint(e.Name), "networkSpec.subnets.privateEndpoints"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outbound finds the outbound load balancers that Git names, with their addresses.
+func (f *finder) outbound() error {
+	for _, o := range f.outbounds() {
+		if _, err := part(f, f.l.lbs, arm.Balancers, o.name, o.part(), o.field); err != nil {
+			return err
+		}
+		for i := range o.FrontendIPs {
+			if _, err := part(f, f.l.ips, arm.PublicIPs, o.ip(f.view, i), o.ipPart(i), o.field+".frontendIPs"); err != nil {
 				return err
 			}
 		}

@@ -98,6 +98,7 @@ func TestAdopt(t *testing.T) {
 		"internal":                         {azuretest.CAPZ{Internal: true}, ""},
 		"a given VNet":                     {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
 		"a peering":                        {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
+		"outbound load balancers":          {azuretest.CAPZ{Internal: true, Outbound: true}, ", nodeOutboundLB: {frontendIPsCount: 1}, controlPlaneOutboundLB: {frontendIPsCount: 1}"},
 		"a group of people":                {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets":                {azuretest.CAPZ{Sets: true}, ""},
 		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},

@@ -33,6 +33,7 @@ type cloudConfig struct {
 	SubnetName           string `json:"subnetName"`
 	RouteTableName       string `json:"routeTableName,omitempty"`
 	LoadBalancerSKU      string `json:"loadBalancerSku"`
+	LoadBalancerName     string `json:"loadBalancerName,omitempty"` // of Services: an interface is behind one public load balancer alone
 	MaximumRuleCount     int    `json:"maximumLoadBalancerRuleCount"`
 	UseManagedIdentity   bool   `json:"useManagedIdentityExtension"`
 	UserAssignedIdentity string `json:"userAssignedIdentityID"`
@@ -101,6 +102,11 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 		Cloud: spec.AzureEnvironment, TenantID: at.Tenant(), SubscriptionID: spec.SubscriptionID, ResourceGroup: at.group, SecurityGroupGroup: at.group,
 		Location: spec.Location, VMType: "vmss", VNetName: v.vnetName(), VNetGroup: at.group, LoadBalancerSKU: "Standard", MaximumRuleCount: mostBalancerRules, UseInstanceMetadata: true,
 		overrides: overridesOf(spec.CloudProviderConfigOverrides),
+	}
+	for _, o := range v.outbounds() {
+		if o.role == fleet.RoleWorker {
+			out.LoadBalancerName = o.name
+		}
 	}
 	if g := spec.NetworkSpec.VNet.ResourceGroup; g != "" {
 		out.VNetGroup, out.SecurityGroupGroup = g, g

@@ -309,12 +309,23 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 			name = fmt.Sprintf("%s-nic-%d", r.Name, i)
 		}
 		address := map[string]any{"primary": true, "subnet": arm.Ref{ID: s.id}, "privateIPAddressVersion": "IPv4"}
+		var pools []any
 		if i == 0 && r.Pool.Role == fleet.RoleControlPlane && !v.c.ServedElsewhere() {
 			pool := v.pool()
 			if pool == "" {
 				return nil, fleet.Errorf(fleet.Conflict, "find the load balancer of the API server", "the infrastructure of the cluster is not complete")
 			}
-			address["loadBalancerBackendAddressPools"] = []any{arm.Ref{ID: pool}}
+			pools = append(pools, arm.Ref{ID: pool})
+		}
+		if i == 0 {
+			more, err := v.outboundPools(r.Pool.Role)
+			if err != nil {
+				return nil, err
+			}
+			pools = append(pools, more...)
+		}
+		if len(pools) > 0 {
+			address["loadBalancerBackendAddressPools"] = pools
 		}
 		if i == 0 && ptr.Deref(spec.AllocatePublicIP, false) {
 			address["publicIPAddressConfiguration"] = map[string]any{

@@ -21,6 +21,7 @@ func (v *view) decide() *steps.Decision {
 	n := v.network(d)
 	if v.group != nil {
 		v.makeEndpoint(d, n)
+		v.aside(d, !v.started(), v.makeOutbound)
 	}
 	if n.subnet(fleet.RoleWorker, "") == nil && len(d.Steps)+len(d.Waits)+len(d.Faults) == 0 {
 		d.Wait("the subnet of machines is not there")

@@ -1133,27 +1133,6 @@ func TestAgentPools(t *testing.T) {
 			wantError(t, "the label", w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")), fleet.Invalid, "is reserved")
 		})
 	})
-	for _, code := range []string{"InsufficientSubnetSize", "ErrCode_InsufficientVCPUQuota"} {
-		t.Run("a number that AKS refuses holds up nothing else: "+code, func(t *testing.T) {
-			inAKS(t, planeSpec, func(w *managedWorld) {
-				w.rest()
-				w.Inject(azuretest.Fault{Method: "PUT agentpools", Status: 400, Code: code, When: func(c azuretest.Call) bool {
-					return strings.Contains(fmt.Sprint(c.Body), "count:9 ")
-				}})
-				w.pool("user").Count, w.pool("user").NodeLabels = 9, map[string]string{"a": "b"}
-				w.versions("v1.34.1", "v1.34.1")
-				for range 60 {
-					w.step()
-				}
-				if is := says(w.is("user", "count"), w.is("user", "orchestratorVersion"), w.is("user", "nodeLabels")); is != "2 1.34.1 map[a:b tier:web]" {
-					t.Errorf("the pool has %s", is)
-				}
-				if err := w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")); err == nil || !strings.Contains(err.Error(), code) {
-					t.Errorf("the number: %v", err)
-				}
-			})
-		})
-	}
 	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) { w.Put(c.ID, theirs(c)) }})

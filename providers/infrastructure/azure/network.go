@@ -348,9 +348,12 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 }
 
 // hasNAT reports whether machines of a subnet reach the internet through a NAT gateway: those of a control plane with
-// a public load balancer do so through that.
+// a public load balancer, or with an outbound one, do so through that.
 func (v *view) hasNAT(s *api.Subnet) bool {
-	return s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() || v.isInternal()
+	if s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() {
+		return true
+	}
+	return v.isInternal() && v.spec.NetworkSpec.ControlPlaneOutboundLB == nil
 }
 
 // natGateway decides about a NAT gateway and its address, and returns it once it is ready.

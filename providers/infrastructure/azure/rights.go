@@ -35,6 +35,8 @@ func routed(v *view) bool {
 
 func withBastion(v *view) bool { return ofVMs(v) && v.bastion() != nil }
 
+func isOutbound(v *view) bool { return ofVMs(v) && len(v.outbounds()) > 0 }
+
 func withEndpoints(v *view) bool {
 	return anyEndpoint(v, func(api.PrivateEndpoint) bool { return true })
 }
@@ -91,13 +93,13 @@ func rights() []right {
 	add(ownVNet, network, "virtualNetworks/write", "virtualNetworks/delete", "virtualNetworks/subnets/read", "virtualNetworks/subnets/write")
 	add(ownVMNet, network, "networkSecurityGroups/write", "networkSecurityGroups/delete", "networkSecurityGroups/join/action", "natGateways/write", "natGateways/delete", "natGateways/join/action")
 	addressed := anyMachine(func(_ *view, m *api.AzureMachineSpec) bool { return m.AllocatePublicIP != nil && *m.AllocatePublicIP })
-	add(func(v *view) bool { return ownVMNet(v) || public(v) || withBastion(v) || addressed(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
+	add(func(v *view) bool { return ownVMNet(v) || public(v) || withBastion(v) || addressed(v) || isOutbound(v) }, network, "publicIPAddresses/write", "publicIPAddresses/delete", "publicIPAddresses/join/action")
 	add(peered, network, "virtualNetworks/peer/action", "virtualNetworks/virtualNetworkPeerings/read", "virtualNetworks/virtualNetworkPeerings/write", "virtualNetworks/virtualNetworkPeerings/delete")
 	add(withBastion, network, "bastionHosts/read", "bastionHosts/write", "bastionHosts/delete")
 	add(withEndpoints, network, "privateEndpoints/read", "privateEndpoints/write", "privateEndpoints/delete")
 	add(inGroups, network, "applicationSecurityGroups/joinIpConfiguration/action")
 	add(routed, network, "routeTables/read", "routeTables/write", "routeTables/delete", "routeTables/join/action")
-	add(func(v *view) bool { return private(v) || public(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
+	add(func(v *view) bool { return private(v) || public(v) || isOutbound(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
 	add(never, network, "loadBalancers/inboundNatRules/join/action")
 	add(zoned, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
 		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete", "virtualNetworks/join/action")

@@ -55,7 +55,7 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-machinepool":          "default/capz: 3 servers, 1 pools",
 		"cluster-template-machinepool-windows":  "spec.template.osDisk.osType: Invalid value: \"Windows\": machines with Windows are not suppo\nspec.users[0].sshAuthorizedKeys[0]: must not be empty",
 		"cluster-template-nvidia-gpu":           "default/capz: 3 servers, 1 pools",
-		"cluster-template-private":              "spec.networkSpec.controlPlaneOutboundLB: is not supported: no load balancer is made for ou\nspec.networkSpec.nodeOutboundLB: is not supported: no load balancer is made for outbound t",
+		"cluster-template-private":              "default/capz: 3 servers, 1 pools",
 		"cluster-template-topology":             "default/capz: 3 servers, 1 pools",
 		"cluster-template-windows":              "spec.template.metadata: is not supported: a machine of this provider has no labels and ann\nspec.template.spec.users[0].sshAuthorizedKeys[0]: must not be empty",
 	}

@@ -142,6 +142,7 @@ func elsewhere(spec any) field.ErrorList {
 	if s, ok := spec.(*AzureClusterSpec); ok {
 		at := field.NewPath("spec", "networkSpec")
 		v.Forbidden(at.Child("additionalAPIServerLBPorts"), len(s.NetworkSpec.AdditionalAPIServerLBPorts) > 0, "no load balancer is made, since the control plane is elsewhere: leave it out")
+		v.Forbidden(at.Child("controlPlaneOutboundLB"), s.NetworkSpec.ControlPlaneOutboundLB != nil, "no server needs it, since the control plane is elsewhere: leave it out")
 		v.Forbidden(at.Child("apiServerLB", "name"), s.NetworkSpec.APIServerLB.Name != "", "no load balancer is made, since the control plane is elsewhere: leave it out")
 	}
 	return v.Errs

@@ -4,7 +4,6 @@ package api
 const (
 	writtenBack    = "written by the controller of Cluster API, not a setting"
 	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	noOutbound     = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
 	noAddress      = "Azure chooses the address: leave the field out"
 	newEndpoint    = "of a new private endpoint: one that exists keeps it"
 	ofTheCluster   = "that of the cluster"
@@ -30,8 +29,6 @@ func refusedOfCluster(at string) map[string]string {
 
 		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
-		net + "nodeOutboundLB":                              noOutbound,
-		net + "controlPlaneOutboundLB":                      noOutbound,
 		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
 		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
 	}
@@ -51,6 +48,11 @@ func limitedOfCluster(at string) map[string]string {
 		net + "vnet.cidrBlocks":                   both,
 		net + "subnets.cidrBlocks":                both,
 		net + "subnets.role":                      "control-plane, node and cluster: that of a bastion is in bastionSpec",
+		net + "nodeOutboundLB.sku":                "Standard",
+		net + "nodeOutboundLB.type":               Public,
+		net + "controlPlaneOutboundLB":            "with an internal load balancer",
+		net + "controlPlaneOutboundLB.sku":        "Standard",
+		net + "controlPlaneOutboundLB.type":       Public,
 		net + "subnets.privateEndpoints":          newEndpoint,
 		net + "subnets.privateEndpoints.location": ofTheCluster,
 
@@ -74,6 +76,8 @@ func unusedOfCluster(at string) map[string]string {
 		net + "subnets.natGateway.id":             writtenBack,
 		net + "subnets.routeTable.id":             writtenBack,
 		net + "apiServerLB.id":                    writtenBack,
+		net + "nodeOutboundLB.id":                 writtenBack,
+		net + "controlPlaneOutboundLB.id":         writtenBack,
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -138,6 +139,9 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 	whole := v.cidrs(at.Child("vnet", "cidrBlocks"), n.VNet.CIDRBlocks, true)
 	v.subnets(at.Child("subnets"), n, whole)
 	v.balancer(at.Child("apiServerLB"), n)
+	v.outbound(at.Child("nodeOutboundLB"), n.NodeOutboundLB)
+	v.outbound(at.Child("controlPlaneOutboundLB"), n.ControlPlaneOutboundLB)
+	v.Forbidden(at.Child("controlPlaneOutboundLB"), n.ControlPlaneOutboundLB != nil && n.APIServerLB.Type == Public, "servers reach the internet through the load balancer of the API server, which is public: leave it out")
 	for i, p := range n.AdditionalAPIServerLBPorts {
 		below := at.Child("additionalAPIServerLBPorts").Index(i)
 		v.Required(below.Child("name"), p.Name, "the name of the port")
@@ -341,18 +345,7 @@ func (v *validator) balancer(at *field.Path, n *NetworkSpec) {
 		n.APIServerLB = &LoadBalancer{}
 	}
 	lb := n.APIServerLB
-	lb.ID, lb.Type, lb.SKU = "", cmp.Or(lb.Type, Public), cmp.Or(lb.SKU, "Standard")
-	objects.Enum(v, at.Child("type"), lb.Type, Public, Internal)
-	objects.Enum(v, at.Child("sku"), lb.SKU, "Standard")
-	v.named(at.Child("name"), lb.Name)
-	if lb.BackendPool != nil {
-		v.named(at.Child("backendPool", "name"), lb.BackendPool.Name)
-	}
-	v.zones(at.Child("availabilityZones"), lb.AvailabilityZones)
-	if lb.IdleTimeoutInMinutes == nil {
-		lb.IdleTimeoutInMinutes = new(int32(DefaultIdle))
-	}
-	objects.Within(v, at.Child("idleTimeoutInMinutes"), *lb.IdleTimeoutInMinutes, 4, 30, "must be between 4 and 30")
+	v.anyBalancer(at, lb, longestIdle, Public, Internal)
 	if c := lb.FrontendIPsCount; c != nil && *c != 1 {
 		v.Invalid(at.Child("frontendIPsCount"), *c, "the load balancer has one address: leave it out")
 	}
@@ -377,6 +370,61 @@ func (v *validator) balancer(at *field.Path, n *NetworkSpec) {
 		f.PublicIP = &PublicIP{}
 	}
 	v.publicIP(below.Child("publicIP"), f.PublicIP)
+}
+
+// mostFrontends is how many addresses an outbound load balancer has at most.
+// Source: CAPZ, internal/webhooks/azurecluster_validation.go.
+const mostFrontends = 16
+
+// outbound checks a load balancer through which machines reach the internet. It has as many addresses as Git says.
+func (v *validator) outbound(at *field.Path, lb *LoadBalancer) {
+	if lb == nil {
+		return
+	}
+	v.anyBalancer(at, lb, longestOutboundIdle, Public)
+	count := int32(max(len(lb.FrontendIPs), 1)) //nolint:gosec // there are few
+	if c := lb.FrontendIPsCount; c != nil {
+		count = *c
+	}
+	objects.Within(v, at.Child("frontendIPsCount"), count, 1, mostFrontends, "must be between 1 and 16")
+	v.Forbidden(at.Child("frontendIPs"), len(lb.FrontendIPs) > int(count), "are more than frontendIPsCount: name as many")
+	lb.FrontendIPsCount = nil
+	for len(lb.FrontendIPs) < int(min(count, mostFrontends)) {
+		lb.FrontendIPs = append(lb.FrontendIPs, FrontendIP{})
+	}
+	for i := range lb.FrontendIPs {
+		f, below := &lb.FrontendIPs[i], at.Child("frontendIPs").Index(i)
+		v.named(below.Child("name"), f.Name)
+		v.Forbidden(below.Child("privateIP"), f.PrivateIP != "", "machines reach the internet by a public address: leave it out")
+		if f.PublicIP == nil {
+			f.PublicIP = &PublicIP{}
+		}
+		v.publicIP(below.Child("publicIP"), f.PublicIP)
+	}
+}
+
+// How many minutes rules keep a connection that is idle, at most.
+// Source: Azure REST API, Load Balancers.
+const (
+	shortestIdle        = 4
+	longestIdle         = 30
+	longestOutboundIdle = 100
+)
+
+// anyBalancer checks what all load balancers have.
+func (v *validator) anyBalancer(at *field.Path, lb *LoadBalancer, longest int32, types ...string) {
+	lb.ID, lb.Type, lb.SKU = "", cmp.Or(lb.Type, Public), cmp.Or(lb.SKU, "Standard")
+	objects.Enum(v, at.Child("type"), lb.Type, types...)
+	objects.Enum(v, at.Child("sku"), lb.SKU, "Standard")
+	v.named(at.Child("name"), lb.Name)
+	if lb.BackendPool != nil {
+		v.named(at.Child("backendPool", "name"), lb.BackendPool.Name)
+	}
+	v.zones(at.Child("availabilityZones"), lb.AvailabilityZones)
+	if lb.IdleTimeoutInMinutes == nil {
+		lb.IdleTimeoutInMinutes = new(int32(DefaultIdle))
+	}
+	objects.Within(v, at.Child("idleTimeoutInMinutes"), *lb.IdleTimeoutInMinutes, shortestIdle, longest, fmt.Sprintf("must be between %d and %d", shortestIdle, longest))
 }
 
 //nolint:gochecknoglobals // a constant that Go cannot write as one

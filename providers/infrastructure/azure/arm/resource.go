@@ -145,6 +145,13 @@ type Balancer struct {
 	Frontends []Resource[Frontend]     `json:"frontendIPConfigurations"`
 	Pools     []Resource[struct{}]     `json:"backendAddressPools"`
 	Rules     []Resource[BalancerRule] `json:"loadBalancingRules"`
+	Outbound  []Resource[OutboundRule] `json:"outboundRules"`
+}
+
+// An OutboundRule has the machines of a pool reach the internet by addresses.
+type OutboundRule struct {
+	Idle      int32 `json:"idleTimeoutInMinutes"`
+	Frontends []Ref `json:"frontendIPConfigurations"`
 }
 
 // Frontend is an address of a load balancer.

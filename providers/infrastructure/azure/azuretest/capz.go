@@ -19,6 +19,7 @@ type CAPZ struct {
 	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
 	Sets             bool // machines are in availability sets, and not in zones
+	Outbound         bool // machines reach the internet through load balancers, and servers have no NAT gateway
 	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
@@ -68,7 +69,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 				}
 			}
 			p["networkSecurityGroup"] = ref(put(network("networkSecurityGroups", o.Name+"-"+role+"-nsg"), "common", object{"properties": object{"securityRules": rules}}))
-			if role == "node" || o.Internal {
+			if role == "node" || o.Internal && !o.Outbound {
 				ip, nat := network("publicIPAddresses", "pip-"+o.Name+"-node-natgw"), network("natGateways", o.Name+"-node-natgw")
 				if _, there := c.Resource(nat); !there {
 					put(ip, "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
@@ -134,6 +135,21 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			"frontendIPConfiguration": ref(frontend), "backendAddressPool": ref(pool), "probe": ref(lb + "/probes/HTTPSProbe"),
 		}}},
 	}}
+	for name, suffix := range map[string]string{o.Name: "-node-outbound", o.Name + "-outbound-lb": "-controlplane-outbound"} {
+		if !o.Outbound {
+			continue
+		}
+		ip := put(network("publicIPAddresses", "pip-"+o.Name+suffix), "common", object{"properties": object{"publicIPAllocationMethod": "Static"}})
+		of := network("loadBalancers", name)
+		front, pool := of+"/frontendIPConfigurations/"+name+"-frontEnd", of+"/backendAddressPools/"+name+"-outboundBackendPool"
+		put(of, "common", object{"sku": object{"name": "Standard"}, "properties": object{
+			"frontendIPConfigurations": []any{object{"id": front, "name": name + "-frontEnd", "properties": object{"publicIPAddress": ref(ip)}}},
+			"backendAddressPools":      []any{object{"id": pool, "name": name + "-outboundBackendPool"}},
+			"outboundRules": []any{object{"id": of + "/outboundRules/OutboundNATAllProtocols", "name": "OutboundNATAllProtocols", "properties": object{
+				"protocol": "All", "idleTimeoutInMinutes": 4, "frontendIPConfigurations": []any{ref(front)}, "backendAddressPool": ref(pool),
+			}}},
+		}})
+	}
 	var rules []any // by which people reach servers with SSH
 	if !o.Internal {
 		properties(body)["outboundRules"] = []any{object{"id": lb + "/outboundRules/OutboundNATAllProtocols", "name": "OutboundNATAllProtocols", "properties": object{
