@@ -108,6 +108,10 @@ func TestBastion(t *testing.T) {
 		if got := w.observe(&basic); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "has sku Standard and enableTunneling true, and not Basic and false") {
 			t.Errorf("with another SKU: %q, drift %q", got.Message, got.Drift)
 		}
+		moved := newCluster(t, strings.NewReplacer("sku: Standard", "subnet: {cidrBlocks: [10.255.254.0/26]}, sku: Standard", "GROUP", "rg-2").Replace(bastioned), machineSpec)
+		if got := w.observe(&moved); len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "bastionSpec.azureBastion.subnet: subnet AzureBastionSubnet has 10.255.255.192/26 and not 10.255.254.0/26 (put the range back,") {
+			t.Errorf("with another range: drift %q", got.Drift)
+		}
 		without := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
 		w.follow(&without, "gone", func() bool {
 			return len(w.Resources("bastionhosts")) == 0 && !slices.ContainsFunc(w.Resources("publicipaddresses"), func(r azuretest.Resource) bool { return strings.Contains(r.Name, "bastion") })
@@ -171,6 +175,58 @@ func TestBastionOfOthers(t *testing.T) {
 		w.end(&c)
 		if len(w.Resources("bastionhosts")) > 0 || len(w.Resources("subnets")) != 2 {
 			t.Errorf("left are %v and %v", w.Resources("bastionhosts"), w.Resources("subnets"))
+		}
+	})
+}
+
+// TestNATCalledBastion: a NAT gateway that is called bastion keeps its address, as its cluster has no bastion.
+func TestNATCalledBastion(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: bastion}}]}, identityRef:", 1), machineSpec)
+		w.ready(&c)
+		if got := w.observe(&c); !rest(got) {
+			t.Errorf("drift %q, upkeep %q", got.Drift, got.Upkeep)
+		}
+		if _, ok := w.Resource(groupID("rg-2") + "/providers/Microsoft.Network/publicIPAddresses/pip-bastion"); !ok {
+			t.Error("the NAT gateway has no address")
+		}
+		with := newCluster(t, strings.NewReplacer("identityRef:", "bastionSpec: {azureBastion: {}}, networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {name: bastion}}]}, identityRef:", "GROUP", "rg-2").Replace(clusterSpec), machineSpec)
+		w.follow(&with, "both", func() bool { return len(w.Resources("bastionhosts")) == 1 && len(w.Resources("natgateways")) == 1 })
+	})
+}
+
+// TestAccessWithoutRight: with a role that lacks the rights for bastions and private endpoints, a running cluster gets machines
+// and is deleted.
+func TestAccessWithoutRight(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, machineSpec)
+		w.create(&c, "m-0")
+		for _, kind := range []string{"bastionhosts", "privateendpoints"} {
+			w.Inject(azuretest.Fault{Method: "* " + kind, Status: http.StatusForbidden, Code: "AuthorizationFailed"})
+		}
+		with := newCluster(t, strings.NewReplacer("identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:", "GROUP", "rg-2").Replace(endpoints), machineSpec)
+		var err error
+		for range 6 {
+			time.Sleep(settle)
+			err = w.p.EnsureInfrastructure(w.Context(), "op", &with)
+		}
+		if err == nil || !strings.Contains(err.Error(), "bastion eu-1-azure-bastion") || !strings.Contains(err.Error(), "private endpoint registry") {
+			t.Errorf("the rights are missing: %v", err)
+		}
+		if got := w.observe(&with); !got.Ready {
+			t.Errorf("machines wait: %q", got.Message)
+		}
+		w.create(&with, "m-1")
+		without := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-2", 1), machineSpec)
+		if err := w.p.DeleteMachine(w.Context(), "op", &without, "m-1", ""); err != nil {
+			t.Error(err)
+		}
+		for range 6 {
+			time.Sleep(settle)
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", &without)
+		}
+		if got := w.observe(&without); !rest(got) {
+			t.Errorf("after they left Git: %q, drift %q", got.Message, got.Drift)
 		}
 	})
 }
@@ -243,6 +299,67 @@ func TestPrivateEndpoints(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), "failed. It was not found.") {
 			t.Errorf("a service that is not there: %v", err)
+		}
+	})
+}
+
+// TestFailedAndChanged: of a private endpoint and a bastion that failed before the first machine, people are told what Git has
+// otherwise by now: a repair does not change that.
+func TestFailedAndChanged(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(endpoints, machineSpec)
+		w.ready(&c)
+		w.Edit(w.Resources("privateendpoints")[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+		time.Sleep(settle)
+		if got := w.observe(&c); got.Ready || strings.Contains(got.Message, "does not lead") {
+			t.Errorf("one that failed: ready %t, %q", got.Ready, got.Message)
+		}
+		other := newCluster(t, strings.NewReplacer(registry, registry+"-2", "GROUP", "rg-2").Replace(endpoints), machineSpec)
+		if got := w.observe(&other); got.Ready || !strings.Contains(got.Message, "private endpoint registry does not lead to "+registry+"-2 registry (give it another name") {
+			t.Errorf("one that failed, of another service: ready %t, %q", got.Ready, got.Message)
+		}
+	})
+	in(t, func(w *world) {
+		c := w.cluster(bastioned, machineSpec)
+		w.ready(&c)
+		w.Edit(w.Resources("bastionhosts")[0].ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+		time.Sleep(settle)
+		basic := newCluster(t, strings.NewReplacer("sku: Standard, enableTunneling: true", "", "GROUP", "rg-2").Replace(bastioned), machineSpec)
+		if got := w.observe(&basic); got.Ready || !strings.Contains(got.Message, "has sku Standard and enableTunneling true, and not Basic and false") {
+			t.Errorf("a bastion that failed, of another SKU: ready %t, %q", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestOrphanedEndpoint: an orphaned private endpoint goes with its interface, which has its tags, and which Azure deletes with nothing
+// else.
+func TestOrphanedEndpoint(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(endpoints, machineSpec)
+		w.ready(&c)
+		w.Inject(azuretest.Fault{Method: "DELETE networkinterfaces", Status: http.StatusBadRequest, Code: "CannotDeleteNicOfPrivateEndpoint"})
+		others := []*fleet.Cluster{func() *fleet.Cluster { c := c; c.Key.Name = "other"; return &c }()}
+		orphans, err := w.p.Orphans(w.Context(), c.Fleet, others)
+		if err != nil || len(orphans) == 0 {
+			t.Fatalf("orphans are %v, %v", orphans, err)
+		}
+		for _, o := range orphans {
+			if o.Kind == "networkInterfaces" {
+				if err := w.p.RemoveOrphan(w.Context(), c.Fleet, others, o); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		for _, o := range orphans {
+			if o.Kind == "privateEndpoints" {
+				if err := w.p.RemoveOrphan(w.Context(), c.Fleet, others, o); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		time.Sleep(settle)
+		if n := len(w.Resources("privateendpoints")) + len(w.Resources("networkinterfaces")); n > 0 {
+			t.Errorf("%d things are left", n)
 		}
 	})
 }

@@ -9,10 +9,11 @@ import (
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
-// The parts of a cluster that are its bastion, Azure's service through which people reach machines, and its address.
+// The parts of a cluster that are its bastion, Azure's service through which people reach machines, and its address. That of a NAT
+// gateway is "ip-" and its name, which may be bastion.
 const (
 	bastionPart   = "bastion"
-	bastionIPPart = "ip-bastion"
+	bastionIPPart = "bastion-ip"
 )
 
 // bastion returns the bastion that Git names; nil: none.
@@ -83,6 +84,7 @@ func (v *view) makeBastion(d *steps.Decision, subnet string) {
 			}}},
 		}}
 	})
+	is = orFailed(is, v.bastions, bastionPart, v.bastionName())
 	if is != nil && (is.SKU.Name != b.SKU || is.Properties.Tunneling != *b.EnableTunneling) {
 		d.CannotFollow("bastionSpec.azureBastion", "bastion %s has sku %s and enableTunneling %t, and not %s and %t (delete it in Azure, and it is created again)", is.Name, is.SKU.Name, is.Properties.Tunneling, b.SKU, *b.EnableTunneling)
 	}

@@ -72,7 +72,7 @@ func TestDualStackAddedLater(t *testing.T) {
 		w.create(&c, "m-0")
 		with := newCluster(t, strings.Replace(dual, "GROUP", "rg-2", 1), machineSpec)
 		time.Sleep(settle)
-		if got := w.observe(&with); !got.Ready || len(got.Drift) != 3 || !strings.Contains(got.Drift[0], "has 10.0.0.0/16 and not 10.0.0.0/16, 2001:db8::/64") {
+		if got := w.observe(&with); !got.Ready || len(got.Drift) != 3 || !strings.Contains(got.Drift[2], "has 10.0.0.0/8 and not 10.0.0.0/8, 2001:db8::/56 (add the range of IPv6 in Azure, or leave it out)") || !strings.Contains(got.Drift[0], "has 10.0.0.0/16 and not 10.0.0.0/16, 2001:db8::/64 (add the range of IPv6 in Azure, or leave it out)") {
 			t.Errorf("ready %t: %q, drift %q", got.Ready, got.Message, got.Drift)
 		}
 		if m := w.create(&with, "m-1"); versions(m) != "4" {

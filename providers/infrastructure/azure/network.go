@@ -254,6 +254,14 @@ func there[P stated](v *view, d *steps.Decision, all *[]arm.Resource[P], kind, p
 	return r
 }
 
+// orFailed returns a part that can be used, or else the one that failed: a repair leaves what of it differs from Git, which the status shows.
+func orFailed[P stated](is *arm.Resource[P], all []arm.Resource[P], part, name string) *arm.Resource[P] {
+	if r := partOf(all, part, name); is == nil && r != nil && r.Properties.ProvisioningState() == failed {
+		return r
+	}
+	return is
+}
+
 // edit changes a resource of the network: it is written as it is read, with its ETag.
 func (v *view) edit(ctx context.Context, id string, change func(properties map[string]any) error) error {
 	var now map[string]any
@@ -290,7 +298,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 		return map[string]any{"properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": cidr}}}
 	})
 	if vnet != nil && !hasAll(vnet.Properties.AddressSpace.Prefixes, cidr) {
-		d.CannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
+		d.CannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (%s)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "), rangesHint(vnet.Properties.AddressSpace.Prefixes, cidr))
 	}
 	n := network{}
 	busy := vnet == nil || vnet.Properties.Provisioning == "Updating"
@@ -497,7 +505,11 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 		return ""
 	}
 	if has := ranges(s); !hasAll(has, want.CIDRBlocks) {
-		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Join(has, ", "), cidr)
+		field, hint := "networkSpec.subnets", rangesHint(has, want.CIDRBlocks)
+		if want.Role == api.BastionSubnet {
+			field, hint = "bastionSpec.azureBastion.subnet", "put the range back, or delete the bastion and this subnet in Azure, and they are created again"
+		}
+		d.CannotFollow(field, "subnet %s has %s and not %s (%s)", name, strings.Join(has, ", "), cidr, hint)
 	}
 	failed := s.Properties.Provisioning == "Failed"
 	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
@@ -539,6 +551,14 @@ func hasAll(has, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool {
 		return !slices.ContainsFunc(has, func(h string) bool { return sameRange(h, w) })
 	})
+}
+
+// rangesHint says for people what to do about ranges that a VNet or a subnet lacks.
+func rangesHint(has, want []string) string {
+	if hasAll(has, slices.DeleteFunc(slices.Clone(want), isSix)) {
+		return "add the range of IPv6 in Azure, or leave it out"
+	}
+	return "make another cluster"
 }
 
 // isSix reports whether a range is of IPv6.

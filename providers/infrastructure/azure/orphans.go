@@ -100,7 +100,10 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		return arm.WrapLook(op, unseen) // what was not observed may be there
 	}
 	s := is.Thing.site
-	var now arm.Resource[arm.State]
+	var now arm.Resource[struct {
+		arm.State
+		Endpoint *arm.Ref `json:"privateEndpoint"` // of an interface
+	}]
 	switch err := s.Get(ctx, is.Thing.id, &now); {
 	case arm.IsMissing(err):
 		return nil
@@ -108,6 +111,8 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		return arm.WrapLook(op, err)
 	case !driver.IsLost(tagsFrom(now.Tags), id, clusters), tagsFrom(now.Tags)[fleet.TagCluster] != o.Cluster.String(), now.Properties.Provisioning == "Deleting":
 		return nil
+	case now.Properties.Endpoint != nil && slices.ContainsFunc(found, func(l driver.Lost[lost]) bool { return arm.Same(l.Thing.id, now.Properties.Endpoint.ID) }):
+		return nil // it goes with its private endpoint
 	}
 	if seg := strings.Split(is.Thing.id, "/"); len(seg) > 4 {
 		defer s.place(seg[4]).lists.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})

@@ -49,7 +49,7 @@ func (v *view) privateEndpoints(d *steps.Decision, n network) {
 			is := there(v, d, &v.endpoints, arm.Endpoints, partOfEndpoint(e.Name), e.Name, nil, func() map[string]any {
 				return endpointBody(e, n.subnets[in].id)
 			})
-			if is != nil {
+			if is = orFailed(is, v.endpoints, partOfEndpoint(e.Name), e.Name); is != nil {
 				tellConnections(d, is)
 				v.compareEndpoint(d, is, e, n.subnets[in].id)
 			}
@@ -124,7 +124,7 @@ func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEn
 func tellConnections(d *steps.Decision, e *arm.Resource[arm.PrivateEndpoint]) {
 	for _, c := range slices.Concat(e.Properties.Connections, e.Properties.Manual) {
 		if s := c.Properties.State; s.Status != "" && s.Status != "Approved" {
-			d.Faults = append(d.Faults, fleet.Errorf(fleet.Conflict, "connect private endpoint "+e.Name, "connection %s is %s: %s (its service has to approve it)", c.Name, s.Status, s.Description))
+			d.Faults = append(d.Faults, fleet.Errorf(fleet.Conflict, "connect private endpoint "+e.Name, "connection %s is %s: %s (the owner of the service has to approve it)", c.Name, s.Status, s.Description))
 		}
 	}
 }

@@ -101,6 +101,7 @@ func TestClusters(t *testing.T) {
 		"a bastion out of the VNet":         {cluster + "networkSpec: {vnet: {cidrBlocks: [10.0.0.0/15]}}\nbastionSpec: {azureBastion: {}}", "azureBastion.subnet.cidrBlocks[0]"},
 		"a private endpoint":                {cluster + endpoint("{name: a, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), ""},
 		"a private endpoint elsewhere":      {cluster + endpoint("{name: a, location: northeurope, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].location"},
+		"a private endpoint as people say":  {"location: West Europe\nsubscriptionID: " + id + "\nidentityRef: {name: a}\n" + endpoint("{name: a, location: West Europe, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), ""},
 		"a private endpoint of nothing":     {cluster + endpoint("{name: a}"), "privateEndpoints[0].privateLinkServiceConnections"},
 		"a private endpoint without name":   {cluster + endpoint("{privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].name"},
 		"no id of a service":                {cluster + endpoint("{name: a, privateLinkServiceConnections: [{privateLinkServiceID: b}]}"), "privateLinkServiceConnections[0].privateLinkServiceID"},

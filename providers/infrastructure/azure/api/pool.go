@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -76,7 +75,7 @@ func (s *AzureMachinePoolSpec) machine() *AzureMachineSpec {
 // pool checks a pool, and fills in its defaults.
 // Source: CAPZ, exp/api/v1beta1/azuremachinepool_types.go.
 func (v *validator) pool(at *field.Path, s *AzureMachinePoolSpec) {
-	s.Location = strings.ToLower(strings.ReplaceAll(s.Location, " ", ""))
+	s.Location = regionOf(s.Location)
 	m := s.machine()
 	v.machineOf(at.Child("template"), at, m)
 	s.Identity, s.Template.OSDisk, s.Template.NetworkInterfaces, s.Template.DisableVMBootstrapExtension, s.OrchestrationMode = m.Identity, m.OSDisk, m.NetworkInterfaces, nil, ""

@@ -108,7 +108,7 @@ func (v *validator) privateEndpoints(at *field.Path, list []PrivateEndpoint, loc
 			taken[key] = true
 		}
 		v.named(below.Child("customNetworkInterfaceName"), e.CustomNetworkInterfaceName)
-		v.Forbidden(below.Child("location"), e.Location != "" && location != "" && !strings.EqualFold(e.Location, location), "it is in the location of its VNet: leave it out")
+		v.Forbidden(below.Child("location"), e.Location != "" && location != "" && regionOf(e.Location) != location, "it is in the location of its VNet: leave it out")
 		e.Location = ""
 		if len(e.PrivateLinkServiceConnections) == 0 {
 			v.Add(field.Required(below.Child("privateLinkServiceConnections"), "the service that it leads to"))

@@ -97,13 +97,16 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	}
 }
 
+// regionOf returns the name of a region that people may write as West Europe.
+func regionOf(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
+
 // site checks where a cluster is, its identity and its tags.
 func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	s.AzureEnvironment = cmp.Or(s.AzureEnvironment, PublicCloud)
 	if _, ok := Environments()[s.AzureEnvironment]; !ok {
 		v.Add(field.NotSupported(at.Child("azureEnvironment"), s.AzureEnvironment, []string{"AzureChinaCloud", PublicCloud, "AzureUSGovernmentCloud"}))
 	}
-	if s.Location = strings.ToLower(strings.ReplaceAll(s.Location, " ", "")); s.Location != "" && !location.MatchString(s.Location) {
+	if s.Location = regionOf(s.Location); s.Location != "" && !location.MatchString(s.Location) {
 		v.Invalid(at.Child("location"), s.Location, "must be the name of a region such as westeurope")
 	}
 	if s.SubscriptionID != "" {
@@ -244,7 +247,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole pair) {
 		switch six := below.Child("cidrBlocks").Index(1); {
 		case !p.six.IsValid():
 		case p.six.Bits() != subnetBits:
-			v.Invalid(six, p.six.String(), "Azure has subnets of IPv6 of /64 alone")
+			v.Invalid(six, p.six.String(), "must be of /64: Azure has no other subnets of IPv6")
 		case !whole.six.IsValid():
 			v.Invalid(six, p.six.String(), "vnet.cidrBlocks has no range of IPv6: add one that it is in")
 		default:
