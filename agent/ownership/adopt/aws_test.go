@@ -124,6 +124,7 @@ func (s *awsStack) contents() (things map[string]string, marked []string) {
 		n := len(x.Tags)
 		maps.DeleteFunc(x.Tags, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev/") })
 		delete(x.Sets, "balancers") // which a listing fills in
+		delete(x.Attr, "key")       // of an instance that has asked for credentials
 		if len(x.Tags) < n {
 			marked = append(marked, id)
 		}

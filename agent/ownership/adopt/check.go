@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +91,11 @@ func (a *Adoption) finished(ctx context.Context, c *candidate) (bool, error) {
 func (f *existing) summary() string {
 	var pools []string
 	for _, p := range f.pools {
-		n, _ := number(p.object, "spec", "replicas")
-		pools = append(pools, fmt.Sprintf("%s (%d)", p.object.GetName(), n))
+		name := p.object.GetName()
+		if n, ok := number(p.object, "spec", "replicas"); ok {
+			name += fmt.Sprintf(" (%d)", n)
+		}
+		pools = append(pools, name)
 	}
 	return fmt.Sprintf("%s, machines of %s", f.cluster.GetAPIVersion(), strings.Join(pools, ", "))
 }
@@ -221,9 +225,22 @@ func (c *candidate) compareTemplates() {
 	for _, p := range c.desired.Pools() {
 		q, ok := c.expected.Pool(p.Name)
 		if !ok || p.Template != q.Template {
-			c.addProblem(c.cluster, "", "make them equal, or remove the folder and run this again", "%s says something else of pool %s than the management cluster", c.folder, p.Name)
+			c.differs("pool " + string(p.Name))
 		}
 	}
+	if h, there := c.desired.Hosted, c.expected.Hosted; h != nil && (there == nil || h.Version != there.Version || !bytes.Equal(h.Object.Spec, there.Object.Spec)) {
+		c.differs("the control plane")
+	}
+	for _, p := range c.desired.KeptPools {
+		if q, ok := c.expected.KeptPool(p.Name); !ok || p.Version != q.Version || !bytes.Equal(p.Infrastructure.Spec, q.Infrastructure.Spec) {
+			c.differs("pool " + string(p.Name))
+		}
+	}
+}
+
+// differs adds the problem that the fleet defines a part in another way.
+func (c *candidate) differs(part string) {
+	c.addProblem(c.cluster, "", "make them equal, or remove the folder and run this again", "%s says something else of %s than the management cluster", c.folder, part)
 }
 
 // checkForecast checks that Fairlead would change no machine if the machines were its own.
@@ -244,6 +261,13 @@ func (a *Adoption) checkForecast(ctx context.Context, c *candidate) error {
 			Name: m.Name, ProviderID: m.ID, Pool: p.Name, Role: p.Role, Template: p.Template, Version: p.Version,
 			State: fleet.MachineRunning, FailureDomain: m.FailureDomain, Created: c.existing.machines[i].GetCreationTimestamp().Time,
 		})
+	}
+	if h := c.desired.Hosted; h != nil {
+		seen.ControlPlane = &fleet.HostedState{Exists: true, Ready: true, Version: h.Version, Endpoint: c.desired.NamedEndpoint()}
+	}
+	seen.Infrastructure.Pools = nil
+	for _, p := range c.desired.KeptPools {
+		seen.Infrastructure.Pools = append(seen.Infrastructure.Pools, fleet.KeptPoolSeen{Name: p.Name, State: fleet.KeptActive, Count: p.Count, Range: p.Range, Version: p.Version})
 	}
 	for _, change := range forecast.Of(plan.Input{Desired: c.desired, Observed: seen, Now: seen.At}).Changes {
 		if change.Kind == forecast.PrepareHost { // drift, which the step plan checks

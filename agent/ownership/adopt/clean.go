@@ -58,8 +58,8 @@ func isToolMetadata(key string) bool {
 	return slices.Contains([]string{"kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "argocd.argoproj.io", "clusterctl.cluster.x-k8s.io", "meta.helm.sh"}, domain)
 }
 
-// dropServerFields leaves out nulls, creation times, and those fields of references that
-// only a server knows.
+// dropServerFields leaves out nulls, creation times, ids of the machines of pools, and those
+// fields of references that only a server knows.
 func dropServerFields(key string, v any) any {
 	switch t := v.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func dropServerFields(key string, v any) any {
 		reference := strings.HasSuffix(strings.ToLower(key), "ref") && t["kind"] != nil && t["name"] != nil
 		for k, below := range t {
 			server := k == "uid" || k == "resourceVersion" || k == "fieldPath" || k == "namespace" && t["apiVersion"] != nil && key != "classRef"
-			if below == nil || k == "creationTimestamp" || reference && server {
+			if below == nil || k == "creationTimestamp" || k == "providerIDList" || reference && server {
 				continue
 			}
 			out[k] = dropServerFields(k, below)
@@ -119,6 +119,9 @@ func defaultedFields() []field {
 		{"MachineHealthCheck", []string{"spec", "maxUnhealthy"}, "100%"},
 		{"MachineHealthCheck", []string{"spec", "nodeStartupTimeout"}, "10m0s"},
 		{"VSphereCluster", []string{"spec", "clusterModules"}, nil},
+		{"AWSManagedCluster", []string{"spec", "controlPlaneEndpoint"}, nil},
+		{"AWSManagedControlPlane", []string{"spec", "controlPlaneEndpoint"}, nil},
+		{"AWSManagedControlPlane", []string{"spec", "network", "cni"}, nil},
 	}
 	for _, registration := range []string{"initConfiguration", "joinConfiguration"} {
 		for kind, at := range map[string][]string{

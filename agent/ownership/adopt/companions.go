@@ -109,8 +109,15 @@ func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
 		}
 		there = append(there, all...)
 	}
-	// Companions name companions. Pools and machines name zones.
+	// Companions name companions, and some the cluster. Pools and machines name zones.
 	more := append(f.providerObjects(), f.cluster)
+	there = slices.DeleteFunc(there, func(o Object) bool {
+		of := text(o, "spec", "clusterName") == f.key.Name
+		if of {
+			f.companions, more = append(f.companions, o), append(more, o)
+		}
+		return of
+	})
 	for _, p := range f.pools {
 		more = append(more, p.object)
 	}

@@ -54,6 +54,9 @@ func (f *existing) preflightPool(p pool, machines int64) {
 	if seen, ok := number(o, "status", "observedGeneration"); ok && seen != o.GetGeneration() {
 		f.addProblem(o, "status.observedGeneration", restHint, "was changed, and its controller has not seen that yet")
 	}
+	if p.kept { // the cloud counts its machines, and the provider looks at them
+		return
+	}
 	want, ok := number(o, "spec", "replicas")
 	if ok && want != machines {
 		f.addProblem(o, "spec.replicas", restHint, "asks for %d machines and has %d", want, machines)
@@ -160,7 +163,9 @@ func (f *existing) withPause(is func(status string) bool) []string {
 		all = append(all, f.infra)
 	}
 	for _, p := range f.pools {
-		all = append(all, p.object)
+		if all = append(all, p.object); p.kept && len(p.templates) > 0 { // what keeps the pool has a controller of its own
+			all = append(all, p.templates[0])
+		}
 	}
 	var out []string
 	for _, o := range append(all, f.machines...) {

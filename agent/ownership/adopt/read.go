@@ -42,11 +42,12 @@ type existing struct {
 	notes    []string        // what people should know
 }
 
-// A pool is a KubeadmControlPlane or MachineDeployment with its templates.
+// A pool is a control plane, MachineDeployment or MachinePool with its templates.
 type pool struct {
 	object     Object
-	templates  []Object // of infrastructure, and for workers of bootstrap configuration
+	templates  []Object // of infrastructure, and for workers of bootstrap configuration; of a MachinePool the objects themselves
 	controller bool     // it is the control plane
+	kept       bool     // the cloud keeps it: a hosted control plane, or a MachinePool
 	byTopology bool     // the topology controller made it
 }
 
@@ -125,15 +126,22 @@ func (a *Adoption) readInfrastructure(ctx context.Context, f *existing) error {
 
 func (a *Adoption) readControlPlane(ctx context.Context, f *existing) error {
 	r := refAt(f.cluster, "spec", "controlPlaneRef")
-	if r.gk.Kind != "KubeadmControlPlane" {
-		f.addProblem(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead runs those of kind KubeadmControlPlane", r.gk.Kind)
+	hosted := slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
+		return k.Role == fleet.HostedControlPlaneKind && k.Group == r.gk.Group && k.Kind == r.gk.Kind
+	})
+	if r.gk.Kind != "KubeadmControlPlane" && !hosted {
+		f.addProblem(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead adopts KubeadmControlPlanes, and those that clouds keep", r.gk.Kind)
 		return nil
 	}
 	o, err := a.follow(ctx, f, f.cluster, "spec.controlPlaneRef", r)
 	if o == nil {
 		return err
 	}
-	p := pool{object: o, controller: true, byTopology: f.topology}
+	p := pool{object: o, controller: true, kept: hosted, byTopology: f.topology}
+	if hosted {
+		f.pools = append(f.pools, p)
+		return nil
+	}
 	field := []string{"spec", "machineTemplate", "infrastructureRef"}
 	if o.GroupVersionKind().Version != "v1beta1" {
 		field = []string{"spec", "machineTemplate", "spec", "infrastructureRef"}
@@ -153,12 +161,8 @@ func (a *Adoption) ofCluster(ctx context.Context, f *existing, kind string) ([]O
 }
 
 func (a *Adoption) readWorkers(ctx context.Context, f *existing) error {
-	pools, err := a.ofCluster(ctx, f, "MachinePool")
-	if err != nil {
+	if err := a.readMachinePools(ctx, f); err != nil {
 		return err
-	}
-	for _, o := range pools {
-		f.addProblem(o, "", "move its machines to a MachineDeployment first, or leave the cluster with Cluster API", "no MachinePool can be adopted")
 	}
 	deployments, err := a.ofCluster(ctx, f, "MachineDeployment")
 	if err != nil {
@@ -170,6 +174,42 @@ func (a *Adoption) readWorkers(ctx context.Context, f *existing) error {
 		for _, path := range [][]string{
 			{"spec", "template", "spec", "bootstrap", "configRef"}, {"spec", "template", "spec", "infrastructureRef"},
 		} {
+			t, err := a.follow(ctx, f, o, strings.Join(path, "."), refAt(o, path...))
+			if err != nil {
+				return err
+			}
+			if t != nil {
+				p.templates = append(p.templates, t)
+			}
+		}
+		f.pools = append(f.pools, p)
+	}
+	return nil
+}
+
+// readMachinePools reads the pools that the cloud keeps. What makes its machines by itself, such as an auto scaling group,
+// would go on to do so.
+func (a *Adoption) readMachinePools(ctx context.Context, f *existing) error {
+	pools, err := a.ofCluster(ctx, f, "MachinePool")
+	if err != nil {
+		return err
+	}
+	for _, o := range pools {
+		path := []string{"spec", "template", "spec", "infrastructureRef"}
+		r := refAt(o, path...)
+		if !slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
+			return k.Role == fleet.InfrastructureMachinePool && k.Group == r.gk.Group && k.Kind == r.gk.Kind && !k.OwnMachines
+		}) {
+			f.addProblem(o, strings.Join(path, "."), "move its machines to a MachineDeployment first, or leave the cluster with Cluster API", "no %s can be adopted", r.gk.Kind)
+			continue
+		}
+		_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+		p := pool{object: o, kept: true, byTopology: f.topology && owned}
+		refs := [][]string{path}
+		if config := []string{"spec", "template", "spec", "bootstrap", "configRef"}; refAt(o, config...).gk.Kind != "" {
+			refs = append(refs, config)
+		}
+		for _, path := range refs {
 			t, err := a.follow(ctx, f, o, strings.Join(path, "."), refAt(o, path...))
 			if err != nil {
 				return err
@@ -208,8 +248,12 @@ func (f *existing) names() []fleet.SecretName {
 }
 
 // readAuthorities reads the secrets that the cluster's identity depends on. For an external
-// etcd these are the secrets that people gave, without the key of etcd's authority.
+// etcd these are the secrets that people gave, without the key of etcd's authority. A control
+// plane that the cloud keeps gives its own.
 func (a *Adoption) readAuthorities(ctx context.Context, f *existing) error {
+	if len(f.pools) > 0 && f.pools[0].controller && f.pools[0].kept {
+		return nil
+	}
 	external := false
 	for _, name := range append([]fleet.SecretName{fleet.EtcdClient}, append(fleet.Authorities(), fleet.Kubeconfig)...) {
 		k := fleet.Key{Namespace: f.key.Namespace, Name: f.key.Name + "-" + string(name)}

@@ -100,7 +100,9 @@ func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
 // store puts the cluster's secrets into the store, and reads them back.
 func (a *Adoption) store(ctx context.Context, c *candidate) error {
 	names := c.names()
-	a.o.OnStep(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
+	if len(names) > 0 {
+		a.o.OnStep(c.key, Secrets, fmt.Sprintf("%v into the secret store", names))
+	}
 	if !a.o.DryRun {
 		for _, name := range names {
 			if err := a.storeOne(ctx, c, name); err != nil {

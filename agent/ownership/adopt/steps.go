@@ -131,19 +131,27 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 		return err
 	}
 	var wrong []string
-	if len(seen.Secrets.Missing) > 0 {
-		wrong = append(wrong, fmt.Sprintf("secrets are missing: %v", seen.Secrets.Missing))
+	given := seen.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted }) // by the control plane, once an agent follows the cluster
+	if missing := slices.DeleteFunc(seen.Secrets.Missing, func(n fleet.SecretName) bool { return running.Hosted != nil && slices.Contains(given, n) }); len(missing) > 0 {
+		wrong = append(wrong, fmt.Sprintf("secrets are missing: %v", missing))
 	}
 	if len(seen.Infrastructure.Machines) != len(c.machines) {
 		wrong = append(wrong, fmt.Sprintf("%d machines are seen, and there are %d", len(seen.Infrastructure.Machines), len(c.machines)))
 	}
-	drift := seen.Infrastructure.Drift
-	seen.Infrastructure.Drift = nil // checked one by one below
+	drift := takeDrift(&seen) // checked one by one below
 	for _, change := range forecast.Of(plan.Input{Desired: &running, Observed: seen, Now: seen.At}).Changes {
 		if change.Kind == forecast.PrepareHost { // is drift, too
 			continue
 		}
 		wrong = append(wrong, "Fairlead would "+describe(change))
+	}
+	if h := seen.ControlPlane; h != nil && !h.Ready {
+		wrong = append(wrong, "its control plane is not as Git says: "+h.Message)
+	}
+	for _, p := range seen.Infrastructure.Pools {
+		for _, text := range p.Fixed {
+			wrong = append(wrong, fmt.Sprintf("pool %s cannot become what Git says: %s", p.Name, text))
+		}
 	}
 	if !seen.Infrastructure.Ready {
 		wrong = append(wrong, "its infrastructure is not as Git says: "+seen.Infrastructure.Message)
@@ -161,6 +169,27 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	}
 	a.o.OnStep(c.key, Plan, "is empty")
 	return nil
+}
+
+// takeDrift returns all that differs from Git in what was observed, and removes it from there.
+func takeDrift(seen *fleet.Observed) []string {
+	drift := seen.Infrastructure.Drift
+	seen.Infrastructure.Drift = nil
+	if seen.ControlPlane != nil {
+		plane := *seen.ControlPlane
+		drift = slices.Concat(drift, plane.Drift)
+		plane.Drift = nil
+		seen.ControlPlane = &plane
+	}
+	seen.Infrastructure.Pools = slices.Clone(seen.Infrastructure.Pools)
+	for i := range seen.Infrastructure.Pools {
+		p := &seen.Infrastructure.Pools[i]
+		for _, d := range p.Drift {
+			drift = append(drift, fmt.Sprintf("change pool %s: %s", p.Name, d))
+		}
+		p.Drift = nil
+	}
+	return drift
 }
 
 // preparations are what is to be done to hosts that no machine has: they are made ready for the

@@ -24,8 +24,30 @@ const theirRole = "sigs.k8s.io/cluster-api-provider-aws/role"
 // An adoption is a thing that Cluster API's provider made for a cluster, and the tags that it is to get.
 type adoption struct {
 	what, id string // what it is for people: "subnet subnet-1"
-	balanced bool   // it is a load balancer or a target group
 	has, add cloud.Tags
+	by       tagger // which service keeps its tags
+}
+
+// A tagger sets and removes the tags of a thing by its id.
+type tagger struct {
+	mark   func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error
+	unmark func(ctx context.Context, at *cloud.Place, id string, keys []string) error
+}
+
+// ofEC2 is for what EC2 keeps.
+func ofEC2() tagger {
+	return tagger{
+		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error { return at.Mark(ctx, []string{id}, add) },
+		func(ctx context.Context, at *cloud.Place, id string, keys []string) error { return at.Unmark(ctx, id, keys) },
+	}
+}
+
+// ofBalancing is for load balancers and target groups.
+func ofBalancing() tagger {
+	return tagger{
+		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error { return at.MarkBalancer(ctx, id, add) },
+		func(ctx context.Context, at *cloud.Place, id string, keys []string) error { return at.UnmarkBalancer(ctx, id, keys) },
+	}
 }
 
 // done reports whether the thing has its tags.
@@ -65,12 +87,7 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 		if x.done() {
 			continue
 		}
-		if x.balanced {
-			err = v.place.MarkBalancer(ctx, x.id, x.add)
-		} else {
-			err = v.place.Mark(ctx, []string{x.id}, x.add)
-		}
-		if err != nil {
+		if err := x.by.mark(ctx, v.place, x.id, x.add); err != nil {
 			return cloud.Wrap(op+": mark "+x.what, err)
 		}
 	}
@@ -80,14 +97,14 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 // Release implements providers.Adopter.
 func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "release " + c.Key.String()
-	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	v, parts, err := p.lookAdopted(ctx, c)
 	if err != nil {
 		return cloud.WrapLook(op, err)
 	}
 	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return instanceID(id) }); err != nil {
 		return err
 	}
-	all := v.adopted()
+	all := append(parts, v.adopted()...)
 	for i := range all {
 		if x := &all[i]; x.has[adoptedTag] != x.id {
 			return fleet.Errorf(fleet.Conflict, op, "%s was made since it was adopted (delete the cluster with Fairlead)", x.what)
@@ -103,24 +120,33 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 			}
 		}
 		slices.Sort(keys)
-		if x.balanced {
-			err = v.place.UnmarkBalancer(ctx, x.id, keys)
-		} else {
-			err = v.place.Unmark(ctx, x.id, keys)
-		}
-		if err != nil {
+		if err := x.by.unmark(ctx, v.place, x.id, keys); err != nil {
 			return cloud.Wrap(op+": remove the tags of "+x.what, err)
 		}
 	}
 	return nil
 }
 
-// adopted returns all that has the tags of the cluster. The VPC comes after what is found by way of it, and machines come last: until
+// lookAdopted looks at c, and at what EKS keeps of it.
+func (p *Provider) lookAdopted(ctx context.Context, c *fleet.Cluster) (*view, []adoption, error) {
+	if !api.IsManaged(c) {
+		v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+		return v, nil, err
+	}
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := m.adoptedParts(ctx)
+	return m.view, parts, err
+}
+
+// adopted returns all of EC2 that has the tags of the cluster. The VPC comes after what is found by way of it, and machines come last: until
 // they are released, it can be done again.
 func (v *view) adopted() []adoption {
 	var out []adoption
 	add := func(kind, id string, tags cloud.Tags) {
-		out = append(out, adoption{what: kind + " " + id, id: id, has: tags})
+		out = append(out, adoption{what: kind + " " + id, id: id, has: tags, by: ofEC2()})
 	}
 	for _, t := range v.subnets {
 		add("subnet", t.ID, t.Tags)
@@ -147,10 +173,10 @@ func (v *view) adopted() []adoption {
 		add("bastion", t.ID, t.Tags)
 	}
 	for _, t := range v.balancers {
-		out = append(out, adoption{what: "load balancer " + t.Name, id: t.ID, balanced: true, has: t.Tags})
+		out = append(out, adoption{what: "load balancer " + t.Name, id: t.ID, has: t.Tags, by: ofBalancing()})
 	}
 	for _, t := range v.targets {
-		out = append(out, adoption{what: "target group " + t.Name, id: t.ID, balanced: true, has: t.Tags})
+		out = append(out, adoption{what: "target group " + t.Name, id: t.ID, has: t.Tags, by: ofBalancing()})
 	}
 	for _, t := range v.vpcs {
 		add("VPC", t.ID, t.Tags)
@@ -164,6 +190,8 @@ func (v *view) adopted() []adoption {
 // A finder looks for what Cluster API's provider made of a cluster, by its tags.
 type finder struct {
 	*view
+	managed *managed // nil: EKS does not keep its control plane
+
 	op   string
 	made string // the tag of what it made
 	own  bool   // it made the VPC
@@ -174,18 +202,23 @@ type finder struct {
 // adoptions returns what Cluster API's provider made for c, with the tags that it is to get. If one thing is missing or
 // somebody else's, there is only the error.
 func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*view, []adoption, error) {
+	f := &finder{op: op, made: api.TheirCluster + c.Key.Name}
+	ofMachines := func(ctx context.Context) error { return f.machines(ctx, machines) }
+	var finds []func(context.Context) error
 	if api.IsManaged(c) {
-		return nil, nil, fleet.Errorf(fleet.Invalid, op, "clusters of EKS are not adopted (leave it with Cluster API)")
+		m, err := p.lookManaged(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		f.view, f.managed, finds = m.view, m, []func(context.Context) error{f.plane, ofMachines, f.network, f.bastion}
+	} else {
+		v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+		if err != nil || len(machines) == 0 { // they tell which network it is
+			return v, nil, err
+		}
+		f.view, finds = v, []func(context.Context) error{ofMachines, f.network, f.securityGroups, f.loadBalancers, f.bastion}
 	}
-	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
-	if err != nil || len(machines) == 0 { // they tell which network it is
-		return v, nil, err
-	}
-	f := &finder{view: v, op: op, made: api.TheirCluster + c.Key.Name}
-	for _, find := range []func(context.Context) error{
-		func(ctx context.Context) error { return f.machines(ctx, machines) },
-		f.network, f.securityGroups, f.loadBalancers, f.bastion,
-	} {
+	for _, find := range finds {
 		if err := find(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -200,14 +233,14 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
 		}
 	}
-	return v, f.all, nil
+	return f.view, f.all, nil
 }
 
 // add adds a thing that is to be a part of the cluster.
 func (f *finder) add(kind, id, part string, has cloud.Tags) {
 	add := cloud.Tags{partTag: part, adoptedTag: id}
 	maps.Copy(add, f.c.Tags())
-	f.all = append(f.all, adoption{what: kind + " " + id, id: id, has: has, add: add})
+	f.all = append(f.all, adoption{what: kind + " " + id, id: id, has: has, add: add, by: ofEC2()})
 }
 
 // theirs reports whether Cluster API's provider made something for the cluster.
@@ -247,7 +280,7 @@ func (f *finder) machines(ctx context.Context, machines []providers.AdoptedMachi
 		return driver.Adoption[cloud.Instance]{Machine: m.Name, Thing: there[i], ID: id, Where: "instance " + id, Tags: tags}, nil
 	}, cloud.Wrap)
 	for _, x := range all {
-		f.all = append(f.all, adoption{what: x.Where, id: x.ID, has: x.Thing.Tags, add: x.Tags})
+		f.all = append(f.all, adoption{what: x.Where, id: x.ID, has: x.Thing.Tags, add: x.Tags, by: ofEC2()})
 	}
 	return err
 }
@@ -375,11 +408,11 @@ func (f *finder) loadBalancers(context.Context) error {
 		}
 		b := found[0]
 		f.add("load balancer", b.ID, front.part, b.Tags)
-		f.all[len(f.all)-1].what, f.all[len(f.all)-1].balanced = "load balancer "+b.Name, true
+		f.all[len(f.all)-1].what, f.all[len(f.all)-1].by = "load balancer "+b.Name, ofBalancing()
 		for _, t := range f.s.Targets.All {
 			if slices.Contains(t.Balancers, b.ID) {
 				f.add("target group", t.ID, fmt.Sprintf("%s%d", front.targets, t.Port), t.Tags)
-				f.all[len(f.all)-1].what, f.all[len(f.all)-1].balanced = "target group "+t.Name, true
+				f.all[len(f.all)-1].what, f.all[len(f.all)-1].by = "target group "+t.Name, ofBalancing()
 			}
 		}
 	}

@@ -148,11 +148,12 @@ func (m *managed) services() (string, error) {
 	return p.Masked().String(), nil
 }
 
-// lacking returns the tags of want that are not there, or are others.
+// lacking returns the tags of want that are not there, or are others. What was adopted keeps its name.
 func lacking(is, want cloud.Tags) cloud.Tags {
 	out := make(cloud.Tags)
 	for k, v := range want {
-		if has, ok := is[k]; (!ok || has != v) && k != fleet.TagOperation {
+		named := k == nameTag && is[adoptedTag] != ""
+		if has, ok := is[k]; (!ok || has != v) && k != fleet.TagOperation && !named {
 			out[k] = v
 		}
 	}
@@ -284,6 +285,11 @@ func (m *managed) changeEncryption(s *changes) {
 	}
 }
 
+// usesConfigMap reports whether the cluster has no access entries: aws-auth alone says who is let in.
+func (m *managed) usesConfigMap() bool {
+	return m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap)
+}
+
 // changeEntries compares the entries that Git names, those of the roles of machines, and those that were made for them, with
 // those that are there. Others are those of EKS and of people. Where Git goes back to aws-auth, which EKS does not, people
 // still need theirs.
@@ -292,7 +298,7 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 	if err != nil {
 		return err
 	}
-	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) || m.want.AccessConfig.AuthenticationMode == api.AccessByConfigMap {
+	if m.usesConfigMap() || m.want.AccessConfig.AuthenticationMode == api.AccessByConfigMap {
 		return nil
 	}
 	there, err := m.place.AccessEntries(ctx, m.is.Name)

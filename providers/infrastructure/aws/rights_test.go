@@ -214,29 +214,33 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		told += said
 	}
 	ofEKS := strings.HasPrefix(denied, "eks:") || strings.HasPrefix(denied, "iam:") || strings.Contains(denied, "LaunchTemplate")
+	adopt := func(w *world, machines []providers.AdoptedMachine) {
+		if _, action, _ := strings.Cut(denied, ":"); action != "" {
+			w.cloud.Deny(action, true)
+		}
+		for _, do := range []func(context.Context, *fleet.Cluster, []providers.AdoptedMachine) error{w.provider.Adopt, w.provider.Release} {
+			if err := do(w.Context(), &w.cluster, machines); err != nil {
+				told += err.Error()
+			}
+			time.Sleep(settle)
+		}
+		for _, call := range w.cloud.Calls() {
+			taken[call.Service+":"+call.Action] = true
+		}
+	}
 	if denied == "" || ofEKS {
 		some, said := managedRightsLife(t, denied)
 		maps.Copy(taken, some)
 		told += said
+		adoptsManaged(t, func(w *adoptingManaged) {
+			adopt(&world{T: w.T, cloud: w.cloud, provider: w.provider, cluster: w.cluster}, w.machines)
+		})
 	}
 	if ofEKS {
 		return taken, told
 	}
 	for _, classic := range []bool{false, true} {
-		adopts(t, awstest.CAPA{Classic: classic}, "", func(w *adopting) {
-			if _, action, _ := strings.Cut(denied, ":"); action != "" {
-				w.cloud.Deny(action, true)
-			}
-			for _, do := range []func(context.Context, *fleet.Cluster, []providers.AdoptedMachine) error{w.provider.Adopt, w.provider.Release} {
-				if err := do(w.Context(), &w.cluster, w.machines); err != nil {
-					told += err.Error()
-				}
-				time.Sleep(settle)
-			}
-			for _, call := range w.cloud.Calls() {
-				taken[call.Service+":"+call.Action] = true
-			}
-		})
+		adopts(t, awstest.CAPA{Classic: classic}, "", func(w *adopting) { adopt(w.world, w.machines) })
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, ipv6: {}, emptyRoutesDefaultVPCSecurityGroup: true, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
@@ -313,7 +317,7 @@ func actionsInSource(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source: %v", err)
 	}
-	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Remove|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
+	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Remove|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag|Untag)[A-Z]\w+)"`)
 	out := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)

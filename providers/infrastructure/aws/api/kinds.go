@@ -77,10 +77,10 @@ func Kinds() []fleet.Kind {
 		k.ClusterScoped = true
 	}
 	managed := kind(fleet.InfrastructureCluster, ManagedCluster, kinds.Objects(kinds.Checked((*validator).managedCluster), newest))
-	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": "EKS gives the endpoint: leave it out"}
+	managed.Unused = map[string]string{"spec.controlPlaneEndpoint": endpointOfEKS}
 	managed.Serving = servingManaged
 	managedClass := kind(fleet.InfrastructureClusterTemplate, ManagedCluster+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedCluster), newest))
-	managedClass.Refused = map[string]string{below + "spec.controlPlaneEndpoint": managed.Refused["spec.controlPlaneEndpoint"]}
+	managedClass.Refused = map[string]string{below + "spec.controlPlaneEndpoint": noEndpoint}
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
 	pool.NonNegative, pool.Configured = true, hasOwnImage
@@ -103,6 +103,8 @@ func ControlPlaneKinds() []fleet.Kind {
 		kinds.BareTemplates[AWSManagedControlPlaneSpec](nil, newest))
 	class.Refused, class.Limited, class.Unused = refusedOfManagedControlPlane(below+"spec."), limitedOfManagedControlPlane(below+"spec."), unusedOfManagedControlPlane(below+"spec.")
 	delete(class.Limited, below+"spec.version")
+	delete(class.Unused, below+"spec.controlPlaneEndpoint")
+	class.Refused[below+"spec.controlPlaneEndpoint"] = noEndpoint
 	class.Unused[below+"spec.version"] = "spec.topology.version of the Cluster says it"
 	return []fleet.Kind{plane, class}
 }

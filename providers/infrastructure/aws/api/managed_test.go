@@ -31,6 +31,10 @@ func TestManagedControlPlane(t *testing.T) {
 	k := api.ControlPlaneKinds()[0]
 	for name, tc := range map[string]struct{ version, spec, want string }{
 		"version without patch":    {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
+		"an endpoint":              {"v1beta2", `{"region":"eu-central-1","version":"v1.34","controlPlaneEndpoint":{"host":"a","port":443}}`, ""},
+		"rules of Calico":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"cni":{"cniIngressRules":[{"description":"bgp (calico)","protocol":"tcp","fromPort":179,"toPort":179},{"description":"IP-in-IP (calico)","protocol":"4","fromPort":-1,"toPort":65535}]}}}`, ""},
+		"no rules of a plugin":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"cni":{}}}`, ""},
+		"rules of another plugin":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"cni":{"cniIngressRules":[{"description":"vxlan","protocol":"udp","fromPort":4789,"toPort":4789}]}}}`, "spec.network.cni: Forbidden: EKS makes the security group"},
 		"no version":               {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
 		"no region":                {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
 		"older":                    {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},

@@ -5,6 +5,8 @@ const (
 	noRoles        = "roles of IAM are not made: make it, with its policies, and name it in roleName"
 	groupsOfEKS    = "EKS makes the security group of the cluster, and lets its machines talk to each other: leave it out, and change that group in AWS"
 	noPlaneBastion = "no bastion is made: make one in the VPC, outside of the cluster"
+	noEndpoint     = "EKS gives the endpoint: leave it out"
+	endpointOfEKS  = "written by controllers: EKS gives the endpoint"
 	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
 )
 
@@ -12,7 +14,6 @@ const (
 func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
 		at + "bastion":                 noPlaneBastion,
-		at + "controlPlaneEndpoint":    "EKS gives the endpoint: leave it out",
 		at + "iamAuthenticatorConfig":  "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
 		at + "kubeProxy.disable":       addonsByGit,
 		at + "roleAdditionalPolicies":  noRoles,
@@ -21,7 +22,6 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 		at + "vpcCni.disable":          addonsByGit,
 		at + "vpcCni.env":              "the DaemonSet aws-node is not changed: apply it with a ClusterResourceSet or a HelmChartProxy",
 
-		at + "network.cni": groupsOfEKS,
 		at + "network.additionalControlPlaneIngressRules": groupsOfEKS,
 		at + "network.additionalNodeIngressRules":         groupsOfEKS,
 		at + "network.nodePortIngressRuleCidrBlocks":      groupsOfEKS,
@@ -49,6 +49,7 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 		at + "network.subnets.zoneType":                       limitedOfCluster(at)[at+"network.subnets.zoneType"],
 		at + "network.subnets.isIpv6":                         limitedOfCluster(at)[at+"network.subnets.isIpv6"],
 		at + "network.vpc.ipv6":                               "of a new cluster: Pods and Services have IPv6 alone, machines both families; EKS chooses the range of Services",
+		at + "network.cni":                                    "the rules of Calico, which upstream's webhook writes, or none, and they do nothing: in the security group that EKS makes, machines reach each other",
 		at + "endpointAccess.publicCIDRs":                     "0.0.0.0/0 alone is everybody, also of IPv6",
 	}
 }
@@ -56,7 +57,8 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		at + "partition": "the region says which partition it is",
+		at + "controlPlaneEndpoint": endpointOfEKS,
+		at + "partition":            "the region says which partition it is",
 	}
 	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId", "vpc.carrierGatewayId", "vpc.ipv6.egressOnlyInternetGatewayId"} {
 		out[at+"network."+name] = unusedOfCluster(at)[at+"network."+name]

@@ -135,10 +135,7 @@ func (v *validator) network(at *field.Path, n *Network) {
 	v.vpc(at.Child("vpc"), n.VPC)
 	v.subnets(at.Child("subnets"), n)
 	if n.CNI == nil { // as upstream: what Calico needs
-		n.CNI = &CNI{CNIIngressRules: []CNIIngressRule{
-			{Description: "bgp (calico)", Protocol: "tcp", FromPort: 179, ToPort: 179},
-			{Description: "IP-in-IP (calico)", Protocol: "4", FromPort: -1, ToPort: 65535},
-		}}
+		n.CNI = &CNI{CNIIngressRules: calicoRules()}
 	}
 	for i, r := range n.CNI.CNIIngressRules {
 		v.protocol(at.Child("cni", "cniIngressRules").Index(i).Child("protocol"), r.Protocol)
@@ -152,6 +149,15 @@ func (v *validator) network(at *field.Path, n *Network) {
 		below := at.Child("securityGroupOverrides").Key(role)
 		objects.Enum(v, below, role, BastionRole, NodeRole, ControlPlaneRole, APIServerRole, BalancerRole)
 		v.id(below, id, "sg-")
+	}
+}
+
+// calicoRules are those that clusters have by default.
+// Source: CAPA, api/v1beta2/defaults.go.
+func calicoRules() []CNIIngressRule {
+	return []CNIIngressRule{
+		{Description: "bgp (calico)", Protocol: "tcp", FromPort: 179, ToPort: 179},
+		{Description: "IP-in-IP (calico)", Protocol: "4", FromPort: -1, ToPort: 65535},
 	}
 }
 

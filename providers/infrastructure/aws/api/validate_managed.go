@@ -96,8 +96,12 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	if s.Network == nil {
 		s.Network = &Network{}
 	}
+	s.ControlPlaneEndpoint = nil
+	if cni := s.Network.CNI; cni != nil && len(cni.CNIIngressRules) > 0 && !slices.Equal(cni.CNIIngressRules, calicoRules()) {
+		v.Forbidden(at.Child("network", "cni"), true, groupsOfEKS)
+	}
 	v.network(at.Child("network"), s.Network)
-	s.Network.CNI = nil // EKS makes the security group
+	s.Network.CNI = nil
 	if n := s.Network.VPC; n.ID == "" && len(s.Network.Subnets) == 0 && *n.AvailabilityZoneUsageLimit < leastZones {
 		v.Invalid(at.Child("network", "vpc", "availabilityZoneUsageLimit"), *n.AvailabilityZoneUsageLimit, "must be 2 or more: EKS needs subnets in two zones")
 	}
@@ -297,8 +301,8 @@ func servingManaged(any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "an AWSManagedCluster is for a control plane that EKS keeps: use an AWSManagedControlPlane, or for a control plane of machines an AWSCluster")}
 }
 
-// managedCluster has nothing to check: the only field is refused.
-func (v *validator) managedCluster(*field.Path, *AWSManagedClusterSpec) {}
+// managedCluster has nothing to check: controllers write the only field.
+func (v *validator) managedCluster(_ *field.Path, s *AWSManagedClusterSpec) { s.ControlPlaneEndpoint = nil }
 
 // managedPool is a kinds.Normaliser.
 func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) (any, field.ErrorList) {

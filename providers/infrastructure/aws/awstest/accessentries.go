@@ -64,6 +64,7 @@ func (c *Cloud) createEntry(r request) (any, error) {
 		"cluster": r.Get("cluster"), "principal": principal, "type": cmp.Or(field(r, "type"), "STANDARD"), "username": cmp.Or(field(r, "username"), usernameOf(principal)),
 	}, tagsOf(r.body, "tags"))
 	e.Sets["groups"] = words(r.body, "kubernetesGroups")
+	e.setPolicies(nil)
 	return map[string]any{"accessEntry": shownEntry(e)}, nil
 }
 
@@ -79,7 +80,7 @@ func usernameOf(principal string) string {
 
 func shownEntry(e *Thing) map[string]any {
 	return map[string]any{
-		"clusterName": e.Attr["cluster"], "principalArn": e.Attr["principal"], "kubernetesGroups": append([]string{}, e.Sets["groups"]...), "username": e.Attr["username"],
+		"clusterName": e.Attr["cluster"], "accessEntryArn": e.ID, "principalArn": e.Attr["principal"], "kubernetesGroups": append([]string{}, e.Sets["groups"]...), "username": e.Attr["username"],
 		"type": e.Attr["type"], "tags": e.Tags,
 	}
 }
@@ -113,7 +114,7 @@ func (c *Cloud) deleteEntry(r request) (any, error) {
 	return map[string]any{}, nil
 }
 
-// policies returns those of an entry by their ARNs.
+// policiesOf returns the policies of an entry by their ARNs.
 func policiesOf(e *Thing) map[string]map[string]any {
 	var list []map[string]any
 	_ = json.Unmarshal(e.raw("policies"), &list)
@@ -138,7 +139,6 @@ func (c *Cloud) listPolicies(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.setPolicies(policiesOf(e))
 	return map[string]any{"associatedAccessPolicies": e.raw("policies")}, nil
 }
 

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
+	"slices"
 	"strings"
+	"time"
 )
 
 // A CAPA is a cluster as Cluster API's provider leaves it in an account, by its tags.
@@ -25,6 +28,10 @@ type CAPA struct {
 	// Six has its VPC have IPv6, too.
 	Six       bool
 	NodePorts string // from where its node ports are reached by IPv4; empty: from everywhere
+	// Managed is the name of its cluster of EKS, of version 1.33; empty: machines are its control plane. More has fields of the
+	// request for it. What else EKS keeps of it, tests make with Do.
+	Managed string
+	More    map[string]any
 }
 
 // A LeftByCAPA is what there is of such a cluster.
@@ -67,7 +74,13 @@ func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
 			}
 		}
 	}
-	groups := c.groupsOfCAPA(o, left.VPC, nats, add)
+	var groups map[string]string
+	if o.Managed == "" {
+		groups = c.groupsOfCAPA(o, left.VPC, nats, add)
+	} else {
+		id := add(Groups, "node-eks-additional", "node-eks-additional", map[string]string{"vpcId": left.VPC, "groupName": o.Name + "-node-eks-additional"}).ID
+		groups = map[string]string{"node": id, "lb": id}
+	}
 	run := func(role, name, subnet, group string) *Thing {
 		s := c.things[subnet]
 		i := add(Instances, role, name, map[string]string{
@@ -75,7 +88,7 @@ func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
 			"clientToken": fmt.Sprintf("9f0e7a4e-1c5b-4b8f-9d39-%012d", c.n), "profile": "nodes",
 		})
 		x := c.add(Interfaces, map[string]string{"vpcId": left.VPC, "subnetId": subnet, "zone": s.Attr["zone"], "instanceId": i.ID}, maps.Clone(i.Tags))
-		x.Sets["groups"] = []string{groups[group], groups["lb"]}
+		x.Sets["groups"] = slices.Compact([]string{groups[group], groups["lb"]})
 		i.Sets["groups"] = x.Sets["groups"]
 		if o.Six && role != "bastion" {
 			i.Attr["ipv6"], i.Attr["primaryIpv6"] = fmt.Sprintf("%s%x", strings.TrimSuffix(s.Attr["six"], "/64"), c.n), "true"
@@ -90,14 +103,87 @@ func (c *Cloud) AddCAPA(o CAPA) *LeftByCAPA {
 	}
 	for n := range o.Workers {
 		i := run("node", fmt.Sprintf("md-0-%d", n), private[n%len(private)], "node")
-		i.Tags["kubernetes.io/cluster/"+o.Name] = "owned"
+		i.Tags["kubernetes.io/cluster/"+cmp.Or(o.Managed, o.Name)] = "owned"
 		left.Workers = append(left.Workers, i.ID)
 	}
 	if o.Bastion {
 		run("bastion", "bastion", public[0], "bastion")
 	}
+	if o.Managed != "" {
+		left.All = append(left.All, c.planeOfCAPA(o, slices.Concat(private, public)))
+		return left
+	}
 	c.balancerOfCAPA(o, left, public, groups)
 	return left
+}
+
+// planeOfCAPA adds a cluster of EKS in subnets, and returns its ARN.
+// Source: CAPA, pkg/cloud/services/eks/cluster.go.
+func (c *Cloud) planeOfCAPA(o CAPA, subnets []string) string {
+	for _, id := range subnets {
+		delete(c.things[id].Tags, "kubernetes.io/cluster/"+o.Name)
+		c.things[id].Tags["kubernetes.io/cluster/"+o.Managed] = "shared"
+	}
+	body := map[string]any{
+		"name": o.Managed, "version": "1.33", "roleArn": "arn:aws:iam::" + c.o.Account + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io",
+		"resourcesVpcConfig": map[string]any{"subnetIds": listOf(subnets)},
+		"tags": map[string]any{
+			"Name": o.Managed, "kubernetes.io/cluster/" + o.Managed: "owned", "sigs.k8s.io/cluster-api-provider-aws/cluster/" + o.Managed: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "common",
+		},
+	}
+	maps.Copy(body, o.More)
+	if err := c.do("CreateCluster", body); err != nil {
+		panic(err)
+	}
+	t := c.find(ManagedClusters, "name", o.Managed)
+	t.Made = t.Made.Add(-shownFor)
+	t.Attr["until"] = t.Made.Format(time.RFC3339Nano)
+	return t.ID
+}
+
+// TrustAsCAPA makes the OIDC provider of a cluster of EKS that is active, with the tags of the cluster.
+// Source: CAPA, pkg/cloud/services/eks/oidc.go.
+func (c *Cloud) TrustAsCAPA(cluster string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass()
+	t := c.find(ManagedClusters, "name", cluster)
+	form := url.Values{"Url": {c.issuerOf(t)}, "ClientIDList.member.1": {"sts.amazonaws.com"}}
+	for i, k := range slices.Sorted(maps.Keys(t.Tags)) {
+		form.Set(fmt.Sprintf("Tags.member.%d.Key", i+1), k)
+		form.Set(fmt.Sprintf("Tags.member.%d.Value", i+1), t.Tags[k])
+	}
+	_, err := c.createTrust(request{Values: form})
+	return err
+}
+
+// listOf returns texts as they are in JSON.
+func listOf(all []string) []any {
+	var out []any
+	for _, one := range all {
+		out = append(out, one)
+	}
+	return out
+}
+
+// Do does what a request for an action of EKS asks for, as by somebody else. The body names the cluster in clusterName, and an
+// access entry in principalArn.
+func (c *Cloud) Do(action string, body map[string]any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass()
+	return c.do(action, body)
+}
+
+func (c *Cloud) do(action string, body map[string]any) error {
+	do := c.eks()[action]
+	if do == nil {
+		return fmt.Errorf("no action %s of EKS", action)
+	}
+	cluster, _ := body["clusterName"].(string)
+	principal, _ := body["principalArn"].(string)
+	_, err := do(request{Values: url.Values{"cluster": {cluster}, "name": {principal}}, body: body, who: "arn:aws:sts::" + c.o.Account + ":assumed-role/controllers.cluster-api-provider-aws.sigs.k8s.io/capa"})
+	return err
 }
 
 type adding = func(k Kind, role, name string, attr map[string]string) *Thing

@@ -61,6 +61,7 @@ func restAction(method, path string) (action string, in url.Values) {
 		"POST clusters * update-config":                          "UpdateClusterConfig",
 		"POST clusters * encryption-config associate":            "AssociateEncryptionConfig",
 		"POST tags *":                                            "TagResource",
+		"DELETE tags *":                                          "UntagResource",
 		"GET clusters * access-entries":                          "ListAccessEntries",
 		"POST clusters * access-entries":                         "CreateAccessEntry",
 		"GET clusters * access-entries *":                        "DescribeAccessEntry",
@@ -102,6 +103,7 @@ func (c *Cloud) eks() map[string]action {
 		"UpdateClusterConfig":          c.updateConfig,
 		"AssociateEncryptionConfig":    c.encrypt,
 		"TagResource":                  c.tagResource,
+		"UntagResource":                c.untagResource,
 		"ListAccessEntries":            c.listEntries,
 		"CreateAccessEntry":            c.createEntry,
 		"DescribeAccessEntry":          c.describeEntry,
@@ -227,7 +229,7 @@ func (c *Cloud) goManaged(t *Thing) {
 		return
 	}
 	for id, o := range c.things {
-		if (o.Kind == AccessEntries || o.Kind == Addons) && o.Attr["cluster"] == t.Attr["name"] || o.Kind == Interfaces && o.Attr["eks"] == t.ID {
+		if (o.Kind == AccessEntries || o.Kind == Addons || o.Kind == IdentityProviders) && o.Attr["cluster"] == t.Attr["name"] || o.Kind == Interfaces && o.Attr["eks"] == t.ID {
 			delete(c.things, id)
 		}
 	}
@@ -404,13 +406,21 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 		out["kubernetesNetworkConfig"] = map[string]any{"serviceIpv6Cidr": six, "ipFamily": "ipv6"}
 	}
 	if s := t.Attr["status"]; s != creating && s != "FAILED" {
-		id := fmt.Sprintf("%032X", len(t.Attr["name"]))
+		id := idOfPlane(t)
 		host := strings.ToLower(id) + ".gr7." + c.o.Region + ".eks.amazonaws.com"
 		out["endpoint"] = cmp.Or(t.Attr["endpoint"], "https://"+id+".gr7."+c.o.Region+".eks.amazonaws.com")
 		out["certificateAuthority"] = map[string]any{"data": base64.StdEncoding.EncodeToString([]byte(cmp.Or(t.Attr["ca"], "CA of "+host)))}
-		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + fmt.Sprintf("%016X", t.Made.UnixNano()) + id[16:]}}
+		out["identity"] = map[string]any{"oidc": map[string]any{"issuer": c.issuerOf(t)}}
 	}
 	return out
+}
+
+// idOfPlane returns what the name of the endpoint of a cluster begins with.
+func idOfPlane(t *Thing) string { return fmt.Sprintf("%032X", len(t.Attr["name"])) }
+
+// issuerOf returns who signs the tokens of service accounts.
+func (c *Cloud) issuerOf(t *Thing) string {
+	return "https://oidc.eks." + c.o.Region + ".amazonaws.com/id/" + fmt.Sprintf("%016X", t.Made.UnixNano()) + idOfPlane(t)[16:]
 }
 
 func (c *Cloud) describeCluster(r request) (any, error) {

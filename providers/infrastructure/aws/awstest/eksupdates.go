@@ -106,6 +106,17 @@ func (c *Cloud) encrypt(r request) (any, error) {
 	return updateOf("AssociateEncryptionConfig"), nil
 }
 
+func (c *Cloud) untagResource(r request) (any, error) {
+	t := c.things[r.Get("arn")]
+	if t == nil {
+		return nil, failure{http.StatusNotFound, "NotFoundException", "The specified resource could not be found."}
+	}
+	for _, k := range r.Values["tagKeys"] {
+		delete(t.Tags, k)
+	}
+	return map[string]any{}, nil
+}
+
 func (c *Cloud) tagResource(r request) (any, error) {
 	t := c.things[r.Get("arn")]
 	if t == nil {

@@ -22,6 +22,7 @@ func (c *Cloud) iam() map[string]action {
 		"GetOpenIDConnectProvider":           c.showTrust,
 		"CreateOpenIDConnectProvider":        c.createTrust,
 		"TagOpenIDConnectProvider":           c.tagTrust,
+		"UntagOpenIDConnectProvider":         c.untagTrust,
 		"AddClientIDToOpenIDConnectProvider": c.addAudience,
 		"DeleteOpenIDConnectProvider":        c.deleteTrust,
 	}
@@ -83,6 +84,16 @@ func (c *Cloud) tagTrust(r request) (any, error) {
 	t, err := c.trust(r)
 	if err == nil {
 		maps.Copy(t.Tags, r.pairs("Tags.member"))
+	}
+	return nil, err
+}
+
+func (c *Cloud) untagTrust(r request) (any, error) {
+	t, err := c.trust(r)
+	if err == nil {
+		for _, k := range r.list("TagKeys.member") {
+			delete(t.Tags, k)
+		}
 	}
 	return nil, err
 }

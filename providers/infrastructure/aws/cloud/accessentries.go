@@ -12,6 +12,7 @@ type AccessEntry struct {
 	Username  string   `json:"username,omitempty"`
 	Type      string   `json:"type,omitempty"`
 	Tags      Tags     `json:"tags,omitempty"`
+	ARN       string   `json:"accessEntryArn,omitempty"` // that EKS answers
 }
 
 // An AccessPolicy is one of an entry.

@@ -238,6 +238,11 @@ func (c *Client) TagManaged(ctx context.Context, arn string, tags Tags) error {
 	return c.rest(ctx, eks, "TagResource", http.MethodPost, "tags/"+url.PathEscape(arn), map[string]any{"tags": tags}, nil)
 }
 
+// UntagManaged removes tags of something of EKS.
+func (c *Client) UntagManaged(ctx context.Context, arn string, keys []string) error {
+	return c.rest(ctx, eks, "UntagResource", http.MethodDelete, "tags/"+url.PathEscape(arn)+"?"+url.Values{"tagKeys": keys}.Encode(), nil, nil)
+}
+
 // IsBusy reports whether EKS takes no change at this moment, and may in minutes.
 func IsBusy(err error) bool {
 	return Is(err, "ResourceInUseException", "ServiceUnavailableException", "ResourcePropagationDelayException") ||

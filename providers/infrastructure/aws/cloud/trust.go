@@ -97,6 +97,15 @@ func (c *Client) TagTrust(ctx context.Context, arn string, tags Tags) error {
 	return c.query(ctx, iam, "TagOpenIDConnectProvider", marked(named(arn), tags), nil)
 }
 
+// UntagTrust removes tags of one.
+func (c *Client) UntagTrust(ctx context.Context, arn string, keys []string) error {
+	form := named(arn)
+	for i, k := range keys {
+		form.Set(fmt.Sprintf("TagKeys.member.%d", i+1), k)
+	}
+	return c.query(ctx, iam, "UntagOpenIDConnectProvider", form, nil)
+}
+
 // AddAudience has one take tokens for an audience, too.
 func (c *Client) AddAudience(ctx context.Context, arn, audience string) error {
 	form := named(arn)

@@ -206,6 +206,14 @@ func TestRequestsToEKS(t *testing.T) {
 			},
 			func(ctx context.Context) error { return place.TagManaged(ctx, "arn:aws:eks:r:1:cluster/a", tags) },
 		},
+		"UntagResource": {
+			func(ctx context.Context) error {
+				return errOf(x.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String("arn:aws:eks:r:1:cluster/a"), TagKeys: []string{"a", "b/c"}}))
+			},
+			func(ctx context.Context) error {
+				return place.UntagManaged(ctx, "arn:aws:eks:r:1:cluster/a", []string{"a", "b/c"})
+			},
+		},
 		"ListAccessEntries": {
 			func(ctx context.Context) error {
 				return errOf(x.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: k, MaxResults: aws.Int32(100)}))

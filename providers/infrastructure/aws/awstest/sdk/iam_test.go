@@ -50,6 +50,12 @@ func iamPairs(x *iam.Client, place *cloud.Place) map[string]pair {
 			},
 			func(ctx context.Context) error { return place.TagTrust(ctx, trust, ourTags) },
 		},
+		"UntagOpenIDConnectProvider": {
+			func(ctx context.Context) error {
+				return errOf(x.UntagOpenIDConnectProvider(ctx, &iam.UntagOpenIDConnectProviderInput{OpenIDConnectProviderArn: arn, TagKeys: []string{"a", "b"}}))
+			},
+			func(ctx context.Context) error { return place.UntagTrust(ctx, trust, []string{"a", "b"}) },
+		},
 		"AddClientIDToOpenIDConnectProvider": {
 			func(ctx context.Context) error {
 				return errOf(x.AddClientIDToOpenIDConnectProvider(ctx, &iam.AddClientIDToOpenIDConnectProviderInput{OpenIDConnectProviderArn: arn, ClientID: aws.String("sts.amazonaws.com")}))

@@ -1,0 +1,223 @@
+package adopt_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+	"fairlead.dev/test/lab/doubles/aws/eks"
+	"fairlead.dev/test/lab/kube"
+)
+
+// eksManifests are a cluster of EKS as the webhooks and controllers of Cluster API's provider leave it.
+const eksManifests = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: eu-1}
+spec:
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane, name: eu-1-control-plane}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedCluster, name: eu-1}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedCluster
+metadata: {name: eu-1, finalizers: [awsmanagedcluster.infrastructure.cluster.x-k8s.io]}
+spec: {}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterControllerIdentity
+metadata: {name: default}
+spec: {allowedNamespaces: {}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: {name: eu-1-control-plane, finalizers: [awsmanagedcontrolplane.controlplane.cluster.x-k8s.io]}
+spec:
+  region: eu-central-1
+  version: v%s
+  eksClusterName: %s
+  identityRef: {kind: AWSClusterControllerIdentity, name: default}
+  roleName: eks-controlplane.cluster-api-provider-aws.sigs.k8s.io
+  accessConfig: {authenticationMode: api_and_config_map}
+  accessEntries: [{principalARN: "arn:aws:iam::123456789012:user/fairlead", accessPolicies: [{policyARN: "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", accessScope: {type: cluster}}]}]
+  endpointAccess: {public: true, private: false}
+  controlPlaneEndpoint: {host: %s, port: 443}
+  network:
+    cni: {cniIngressRules: [{description: bgp (calico), protocol: tcp, fromPort: 179, toPort: 179}, {description: IP-in-IP (calico), protocol: "4", fromPort: -1, toPort: 65535}]}
+    vpc: {id: %s, cidrBlock: 10.0.0.0/16, internetGatewayId: igw-1, availabilityZoneUsageLimit: 3, tags: {Name: eu-1-vpc, sigs.k8s.io/cluster-api-provider-aws/cluster/eu-1: owned, sigs.k8s.io/cluster-api-provider-aws/role: common}}
+    subnets: [%s]
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: eu-1-pool}
+spec:
+  clusterName: eu-1
+  replicas: 2
+  providerIDList: ["aws:///eu-central-1a/i-1", "aws:///eu-central-1b/i-2"]
+  template:
+    spec:
+      clusterName: eu-1
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: eu-1-pool}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePool
+metadata: {name: eu-1-pool, finalizers: [awsmanagedmachinepools.infrastructure.cluster.x-k8s.io]}
+spec:
+  eksNodegroupName: %s
+  roleName: eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io
+  labels: {tier: web}
+  scaling: {minSize: 1, maxSize: 3}
+  updateConfig: {maxUnavailable: 1}
+  providerIDList: ["aws:///eu-central-1a/i-1", "aws:///eu-central-1b/i-2"]
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSFargateProfile
+metadata: {name: batch}
+spec: {clusterName: eu-1, profileName: batch, roleName: eks-fargate.cluster-api-provider-aws.sigs.k8s.io, selectors: [{namespace: batch}]}
+`
+
+// newEKSStack returns a cluster of EKS that Cluster API and its provider for AWS run, with an API server that is real, a node
+// group of two machines and a Fargate profile.
+func newEKSStack(t *testing.T) *awsStack {
+	t.Helper()
+	m := newManagement(t)
+	w := &world{upstream: &upstream{management: m, cluster: "eu-1", infra: "AWSMachine"}, folder: filepath.Join(t.TempDir(), "fleet")}
+	if err := os.Mkdir(w.folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	planes, err := eks.New(func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &awsStack{
+		stack:   &stack{world: w, secrets: filepath.Join(t.TempDir(), "secrets")},
+		account: awstest.New(awstest.Options{Planes: planes, Delays: awstest.Delays{Update: 100 * time.Millisecond}}),
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var kept sync.WaitGroup
+	kept.Go(func() {
+		if err := planes.Serve(ctx, s.account); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); kept.Wait() })
+	server := httptest.NewServer(s.account)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	t.Setenv("AWS_ACCESS_KEY_ID", awstest.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", awstest.SecretKey)
+
+	minor := strings.Join(strings.Split(kube.Version(), ".")[:2], ".")
+	name := m.ns + "_eu-1"
+	s.left = s.account.AddCAPA(awstest.CAPA{Name: "eu-1", Managed: name, More: map[string]any{
+		"version": minor, "accessConfig": map[string]any{"authenticationMode": "API_AND_CONFIG_MAP"},
+	}})
+	active := func(k awstest.Kind) {
+		t.Helper()
+		s.until(string(k)+" is active", func() bool {
+			s.account.Contents() // lets time pass
+			all := s.account.Things(k)
+			return len(all) == 1 && all[0].Attr["status"] == "ACTIVE"
+		})
+	}
+	active(awstest.ManagedClusters)
+	var private []any
+	for _, x := range s.account.Things(awstest.Subnets) {
+		if x.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "private" {
+			private = append(private, x.ID)
+		}
+	}
+	do := func(action string, body map[string]any) {
+		t.Helper()
+		body["clusterName"], body["tags"] = name, map[string]any{"kubernetes.io/cluster/" + name: "owned"}
+		if err := s.account.Do(action, body); err != nil {
+			t.Fatalf("%s: %v", action, err)
+		}
+	}
+	const role = "arn:aws:iam::123456789012:role/"
+	do("CreateAccessEntry", map[string]any{"principalArn": "arn:aws:iam::123456789012:user/fairlead"})
+	do("AssociateAccessPolicy", map[string]any{
+		"principalArn": "arn:aws:iam::123456789012:user/fairlead", "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", "accessScope": map[string]any{"type": "cluster"},
+	})
+	do("CreateNodegroup", map[string]any{
+		"nodegroupName": m.ns + "_eu-1-pool", "nodeRole": role + "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io", "subnets": private, "labels": map[string]any{"tier": "web"},
+		"amiType": "AL2_x86_64", "scalingConfig": map[string]any{"minSize": 1.0, "maxSize": 3.0, "desiredSize": 2.0}, "updateConfig": map[string]any{"maxUnavailable": 1.0},
+	})
+	active(awstest.Nodegroups)
+	do("CreateFargateProfile", map[string]any{
+		"fargateProfileName": "batch", "podExecutionRoleArn": role + "eks-fargate.cluster-api-provider-aws.sigs.k8s.io", "subnets": private, "selectors": []any{map[string]any{"namespace": "batch"}},
+	})
+	active(awstest.FargateProfiles)
+	x := s.account.Things(awstest.ManagedClusters)[0]
+	s.endpoint = fleet.Endpoint{Host: strings.TrimPrefix(x.Attr["endpoint"], "https://"), Port: 443}
+	s.createAll(fmt.Sprintf(eksManifests, minor, name, s.endpoint.Host, s.left.VPC, strings.Join(s.left.Subnets, ", "), m.ns+"_eu-1-pool"))
+	return s
+}
+
+// TestAdoptEKS adopts a cluster of EKS with the program, plans, gives it back, and runs an agent. Things get tags, and nothing else
+// changes. Then Git scales its node group.
+func TestAdoptEKS(t *testing.T) {
+	s := newEKSStack(t)
+	s.serveGit()
+	flags := []string{"--secrets", s.secrets, "--aws-endpoint", s.url, "--aws-tick", "50ms", "--aws-settle", "300ms"}
+	before, _ := s.contents()
+	command := func(more ...string) []string {
+		return slices.Concat([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, flags, more)
+	}
+	s.account.Forget()
+	if out := s.fairlead(0, command("--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") {
+		t.Fatalf("dry run: %s", out)
+	}
+	s.wantNoChange("the dry run")
+	if out := s.fairlead(0, command()...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
+		t.Fatalf("paused there %t: %s", s.paused(), out)
+	}
+	after, marked := s.contents()
+	if d := cmp.Diff(before, after); d != "" || len(marked) < 20 {
+		t.Errorf("%d things are marked, and more changed: %s", len(marked), d)
+	}
+	s.golden("testdata/eks.golden")
+	s.account.Forget()
+	s.fairlead(0, append([]string{"plan", s.folder}, flags...)...) // exit code 2 would say that there are changes
+	s.wantNoChange("the plan")
+	s.fairlead(0, command("--undo")...)
+	after, marked = s.contents()
+	if d := cmp.Diff(before, after); d != "" || len(marked) > 0 || s.paused() {
+		t.Errorf("given back: marked %q, paused there %t, changed: %s", marked, s.paused(), d)
+	}
+	s.fairlead(0, command()...)
+	s.push("adopted")
+	s.account.Forget()
+	s.agent(flags...)
+	nodes := func(want int) {
+		t.Helper()
+		var r fleet.Report
+		defer func() {
+			if t.Failed() {
+				t.Logf("at last: %+v", r)
+			}
+		}()
+		s.until(fmt.Sprintf("the pool has %d Nodes and nothing is to do", want), func() bool {
+			r = s.report()
+			return r.Phase == fleet.PhaseProvisioned && len(r.Pools) > 0 && r.Pools[len(r.Pools)-1].Ready == want && r.Pools[len(r.Pools)-1].Desired == want && len(r.Waiting) == 0 && r.Failure == ""
+		})
+	}
+	nodes(2)
+	s.wantNoChange("the agent")
+	if after, _ = s.contents(); cmp.Diff(before, after) != "" {
+		t.Errorf("with an agent: %s", cmp.Diff(before, after))
+	}
+	s.edits("eu-1-pool.yaml", "replicas: 2", "replicas: 3")
+	nodes(3)
+}
