@@ -37,16 +37,24 @@ type tagger struct {
 // ofEC2 is for what EC2 keeps.
 func ofEC2() tagger {
 	return tagger{
-		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error { return at.Mark(ctx, []string{id}, add) },
-		func(ctx context.Context, at *cloud.Place, id string, keys []string) error { return at.Unmark(ctx, id, keys) },
+		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error {
+			return at.Mark(ctx, []string{id}, add)
+		},
+		func(ctx context.Context, at *cloud.Place, id string, keys []string) error {
+			return at.Unmark(ctx, id, keys)
+		},
 	}
 }
 
 // ofBalancing is for load balancers and target groups.
 func ofBalancing() tagger {
 	return tagger{
-		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error { return at.MarkBalancer(ctx, id, add) },
-		func(ctx context.Context, at *cloud.Place, id string, keys []string) error { return at.UnmarkBalancer(ctx, id, keys) },
+		func(ctx context.Context, at *cloud.Place, id string, add cloud.Tags) error {
+			return at.MarkBalancer(ctx, id, add)
+		},
+		func(ctx context.Context, at *cloud.Place, id string, keys []string) error {
+			return at.UnmarkBalancer(ctx, id, keys)
+		},
 	}
 }
 

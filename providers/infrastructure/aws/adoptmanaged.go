@@ -18,16 +18,24 @@ const eksGroupRole = "node-eks-additional"
 // ofEKS is for what EKS keeps, by its ARN.
 func ofEKS() tagger {
 	return tagger{
-		func(ctx context.Context, at *cloud.Place, arn string, add cloud.Tags) error { return at.TagManaged(ctx, arn, add) },
-		func(ctx context.Context, at *cloud.Place, arn string, keys []string) error { return at.UntagManaged(ctx, arn, keys) },
+		func(ctx context.Context, at *cloud.Place, arn string, add cloud.Tags) error {
+			return at.TagManaged(ctx, arn, add)
+		},
+		func(ctx context.Context, at *cloud.Place, arn string, keys []string) error {
+			return at.UntagManaged(ctx, arn, keys)
+		},
 	}
 }
 
 // ofIAM is for OIDC providers, by their ARN.
 func ofIAM() tagger {
 	return tagger{
-		func(ctx context.Context, at *cloud.Place, arn string, add cloud.Tags) error { return at.TagTrust(ctx, arn, add) },
-		func(ctx context.Context, at *cloud.Place, arn string, keys []string) error { return at.UntagTrust(ctx, arn, keys) },
+		func(ctx context.Context, at *cloud.Place, arn string, add cloud.Tags) error {
+			return at.TagTrust(ctx, arn, add)
+		},
+		func(ctx context.Context, at *cloud.Place, arn string, keys []string) error {
+			return at.UntagTrust(ctx, arn, keys)
+		},
 	}
 }
 

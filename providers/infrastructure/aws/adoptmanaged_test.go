@@ -212,16 +212,22 @@ func TestAdoptManagedRefuses(t *testing.T) {
 		kind fleet.ErrorKind
 		text string
 	}{
-		"no cluster": {func(w *adoptingManaged) { w.cloud.Remove("arn:aws:eks:eu-central-1:123456789012:cluster/prod_eu-1") }, fleet.NotFound,
-			"EKS has no cluster prod_eu-1 in eu-central-1 (name the account and region of Cluster API in identityRef and region)"},
+		"no cluster": {
+			func(w *adoptingManaged) { w.cloud.Remove("arn:aws:eks:eu-central-1:123456789012:cluster/prod_eu-1") }, fleet.NotFound,
+			"EKS has no cluster prod_eu-1 in eu-central-1 (name the account and region of Cluster API in identityRef and region)",
+		},
 		"of people": {func(w *adoptingManaged) { plane(w, untag) }, fleet.Invalid, "has no tag sigs.k8s.io/cluster-api-provider-aws/cluster/prod_eu-1=owned: Cluster API did not make it"},
 		"of another fleet": {func(w *adoptingManaged) {
-			plane(w, func(t *awstest.Thing) { t.Tags["fairlead.dev/fleet"], t.Tags["fairlead.dev/cluster"] = "fleet-b", "prod/eu-1" })
+			plane(w, func(t *awstest.Thing) {
+				t.Tags["fairlead.dev/fleet"], t.Tags["fairlead.dev/cluster"] = "fleet-b", "prod/eu-1"
+			})
 		}, fleet.Conflict, "cluster prod_eu-1 of EKS belongs to cluster prod/eu-1 of fleet fleet-b"},
 		"at work":              {func(w *adoptingManaged) { plane(w, func(t *awstest.Thing) { t.Attr["status"] = "UPDATING" }) }, fleet.Conflict, "cluster prod_eu-1 of EKS is UPDATING (wait until it is ACTIVE)"},
 		"no node group":        {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.Nodegroups)[0].ID) }, fleet.NotFound, "cluster prod_eu-1 of EKS has no node group prod_pool"},
 		"node group of people": {func(w *adoptingManaged) { only(w, awstest.Nodegroups, untag) }, fleet.Conflict, "node group prod_pool " + theirs},
-		"node group at work":   {func(w *adoptingManaged) { only(w, awstest.Nodegroups, func(t *awstest.Thing) { t.Attr["status"] = "UPDATING" }) }, fleet.Conflict, "node group prod_pool is UPDATING (wait until it is ACTIVE)"},
+		"node group at work": {func(w *adoptingManaged) {
+			only(w, awstest.Nodegroups, func(t *awstest.Thing) { t.Attr["status"] = "UPDATING" })
+		}, fleet.Conflict, "node group prod_pool is UPDATING (wait until it is ACTIVE)"},
 		"launch template": {func(w *adoptingManaged) {
 			only(w, awstest.Nodegroups, func(t *awstest.Thing) { t.Attr["template"], t.Attr["templateVersion"] = "lt-1", "1" })
 		}, fleet.Invalid, "node group prod_pool has launch template lt-1, and such pools are not adopted"},
@@ -230,7 +236,9 @@ func TestAdoptManagedRefuses(t *testing.T) {
 		"profile of people":    {func(w *adoptingManaged) { only(w, awstest.FargateProfiles, untag) }, fleet.Conflict, "Fargate profile prod_batch " + theirs},
 		"no identity provider": {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.IdentityProviders)[0].ID) }, fleet.NotFound, "cluster prod_eu-1 of EKS has no identity provider people"},
 		"no OIDC provider":     {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.Trusts)[0].ID) }, fleet.NotFound, "IAM has no OIDC provider arn:aws:iam::123456789012:oidc-provider/"},
-		"machine elsewhere":    {func(w *adoptingManaged) { w.cloud.Edit(w.left.Workers[0], func(t *awstest.Thing) { t.Attr["vpcId"] = "vpc-9" }) }, fleet.Conflict, "and others are in"},
+		"machine elsewhere": {func(w *adoptingManaged) {
+			w.cloud.Edit(w.left.Workers[0], func(t *awstest.Thing) { t.Attr["vpcId"] = "vpc-9" })
+		}, fleet.Conflict, "and others are in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			adoptsManaged(t, func(w *adoptingManaged) {
