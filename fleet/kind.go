@@ -44,6 +44,10 @@ type Kind struct {
 	// Normalise returned, and which are the first to go. Nil means one more, and any.
 	Rollout func(spec any) (clusterv1.MachineDeploymentRolloutStrategyRollingUpdate, clusterv1.MachineSetDeletionOrder)
 
+	// Adoptable says of a HostedControlPlane, or of an InfrastructureMachinePool, that the Adopter of the provider takes over what
+	// Cluster API made of it.
+	Adoptable bool
+
 	// Configured reports of an InfrastructureMachinePool, by what Normalise returned, whether the machines of a pool that
 	// the cloud keeps are set up by a bootstrap configuration, which its MachinePool then names. Nil means that the cloud sets up
 	// all.

@@ -99,7 +99,7 @@ func TestProblems(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, "MachinePool NS/mp: no MachinePool can be adopted"},
+		}, "MachinePool NS/mp: spec.template.spec.infrastructureRef: no DevMachinePool can be adopted"},
 		"another cluster's authority in the store": {func() func() {
 			if _, err := w.store.Create(t.Context(), w.key(), fleet.EtcdCA, fleet.SecretData{"tls.crt": fleet.NewSecret([]byte("x"))}); err != nil {
 				t.Fatal(err)

@@ -99,6 +99,13 @@ func (a *Adoption) follow(ctx context.Context, f *existing, from Object, field s
 	return o, err
 }
 
+// adopts reports whether what r refers to, which a cloud keeps, can be adopted.
+func (a *Adoption) adopts(role fleet.KindRole, r ref) bool {
+	return slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
+		return k.Adoptable && k.Role == role && k.Group == r.gk.Group && k.Kind == r.gk.Kind
+	})
+}
+
 func (a *Adoption) readInfrastructure(ctx context.Context, f *existing) error {
 	var err error
 	f.infra, err = a.follow(ctx, f, f.cluster, "spec.infrastructureRef", refAt(f.cluster, "spec", "infrastructureRef"))
@@ -126,9 +133,7 @@ func (a *Adoption) readInfrastructure(ctx context.Context, f *existing) error {
 
 func (a *Adoption) readControlPlane(ctx context.Context, f *existing) error {
 	r := refAt(f.cluster, "spec", "controlPlaneRef")
-	hosted := slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
-		return k.Role == fleet.HostedControlPlaneKind && k.Group == r.gk.Group && k.Kind == r.gk.Kind
-	})
+	hosted := a.adopts(fleet.HostedControlPlaneKind, r)
 	if r.gk.Kind != "KubeadmControlPlane" && !hosted {
 		f.addProblem(f.cluster, "spec.controlPlaneRef", "it stays with Cluster API", "the control plane is %q, and Fairlead adopts KubeadmControlPlanes, and those that clouds keep", r.gk.Kind)
 		return nil
@@ -197,9 +202,7 @@ func (a *Adoption) readMachinePools(ctx context.Context, f *existing) error {
 	for _, o := range pools {
 		path := []string{"spec", "template", "spec", "infrastructureRef"}
 		r := refAt(o, path...)
-		if !slices.ContainsFunc(a.o.Kinds, func(k fleet.Kind) bool {
-			return k.Role == fleet.InfrastructureMachinePool && k.Group == r.gk.Group && k.Kind == r.gk.Kind && !k.OwnMachines
-		}) {
+		if !a.adopts(fleet.InfrastructureMachinePool, r) {
 			f.addProblem(o, strings.Join(path, "."), "move its machines to a MachineDeployment first, or leave the cluster with Cluster API", "no %s can be adopted", r.gk.Kind)
 			continue
 		}

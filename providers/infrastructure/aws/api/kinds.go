@@ -83,7 +83,7 @@ func Kinds() []fleet.Kind {
 	managedClass.Refused = map[string]string{below + "spec.controlPlaneEndpoint": noEndpoint}
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
-	pool.NonNegative, pool.Configured = true, hasOwnImage
+	pool.NonNegative, pool.Configured, pool.Adoptable = true, hasOwnImage, true
 	fargate := kind(fleet.InfrastructureCompanion, fargateKind, kinds.Objects(fargateProfile, newest), kinds.Objects(oldFargateProfile, older))
 	fargate.Refused, fargate.Limited = map[string]string{"spec.rolePermissionsBoundary": noRoles}, map[string]string{"spec.roleName": "a role that exists; by default that of clusterawsadm, " + FargateRole}
 	return []fleet.Kind{cluster, clusters, machine, machines, ownPool, managed, managedClass, pool, fargate, role, static, own}
@@ -95,7 +95,7 @@ const Distribution = "eks"
 // ControlPlaneKinds returns the kinds of control planes that EKS keeps. The template is as upstream has it: in one version.
 func ControlPlaneKinds() []fleet.Kind {
 	const group, newest, below = "controlplane.cluster.x-k8s.io", "v1beta2", "spec.template."
-	plane := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane},
+	plane := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane, Adoptable: true},
 		kinds.Objects(managedControlPlane, newest), kinds.Objects(oldControlPlane, "v1beta1"))
 	plane.Refused, plane.Limited, plane.Unused = refusedOfManagedControlPlane("spec."), limitedOfManagedControlPlane("spec."), unusedOfManagedControlPlane("spec.")
 	plane.Refused["spec.disableVPCCNI"] = addonsByGit
