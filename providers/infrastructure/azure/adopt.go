@@ -44,28 +44,38 @@ func (x *adoption) done() bool {
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
 	op := "adopt " + c.Key.String()
-	_, all, err := p.adoptions(ctx, op, c, machines)
+	f, err := p.adoptions(ctx, op, c, machines)
+	if err != nil {
+		return nil, arm.WrapLook(op, err)
+	}
 	var out []string
-	for i := range all {
-		if !all[i].done() {
-			out = append(out, all[i].what)
+	for i := range f.all {
+		if !f.all[i].done() {
+			out = append(out, f.all[i].what)
 		}
 	}
 	slices.Sort(out)
-	return out, arm.WrapLook(op, err)
+	return out, nil
 }
 
 // Adopt implements providers.Adopter: things get tags, and nothing else changes.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	v, all, err := p.adoptions(ctx, op, c, machines)
+	f, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return arm.WrapLook(op, err)
 	}
+	v := f.view
 	defer v.changed()
-	for i := range all {
-		x := &all[i]
+	for i := range f.all {
+		x := &f.all[i]
 		if x.done() {
+			continue
+		}
+		if isPool(x.id) {
+			if err := f.tagPool(ctx, x); err != nil {
+				return arm.Wrap(op+": tag "+x.what, err)
+			}
 			continue
 		}
 		var now arm.Resource[struct{}]
@@ -91,20 +101,18 @@ func ofOther(op, what string, has map[string]string) error {
 // Release implements providers.Adopter.
 func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "release " + c.Key.String()
-	if api.IsManaged(c) {
-		return nil // it was never adopted
-	}
-	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	m, parts, err := p.lookAdopted(ctx, c)
 	if err != nil {
 		return arm.WrapLook(op, err)
 	}
+	v := m.view
 	if err := v.lookAtRest(ctx, true); err != nil {
 		return arm.WrapLook(op, err)
 	}
 	if err := driver.MayRelease(op, c, v.machines(), machines, func(id fleet.ProviderID) string { return strings.ToLower(string(id)) }); err != nil {
 		return err
 	}
-	all := v.adopted()
+	all := append(parts, v.adopted()...)
 	for i := range all {
 		if x := &all[i]; tagsFrom(x.has)[adoptedTag] != v.mark(x.id) {
 			return fleet.Errorf(fleet.Conflict, op, "%s was made since it was adopted (delete the cluster with Fairlead)", x.what)
@@ -119,11 +127,29 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 				ours[k] = value
 			}
 		}
-		if err := v.place.Untag(ctx, x.id, ours); err != nil {
+		remove := v.place.Untag
+		if isPool(x.id) {
+			remove = m.untagPool
+		}
+		if err := remove(ctx, x.id, ours); err != nil {
 			return arm.Wrap(op+": remove the tags of "+x.what, err)
 		}
 	}
 	return nil
+}
+
+// lookAdopted looks at c, and at what AKS keeps of it.
+func (p *Provider) lookAdopted(ctx context.Context, c *fleet.Cluster) (*managed, []adoption, error) {
+	if !api.IsManaged(c) {
+		v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+		return &managed{view: v}, nil, err
+	}
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := m.adoptedParts(ctx)
+	return m, parts, err
 }
 
 // mark is the value of adoptedTag of the resource with an id.
@@ -163,36 +189,52 @@ func tagged[P any](all []arm.Resource[P], kind string) (out []adoption) {
 // A finder looks for what Cluster API's provider made of a cluster, by the names that it and Fairlead give, and its tags.
 type finder struct {
 	*view
-	op  string
-	all []adoption
+	managed *managed // nil: AKS does not keep its control plane
+	op      string
+	all     []adoption
 }
 
 // adoptions returns what Cluster API's provider made for c, with the tags that it is to get. If one thing is missing or
 // somebody else's, there is only the error.
-func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*view, []adoption, error) {
+func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) (*finder, error) {
+	f := &finder{op: op}
 	if api.IsManaged(c) {
-		return nil, nil, fleet.Errorf(fleet.Invalid, op, "clusters of AKS are not adopted (leave it with Cluster API)")
+		m, err := p.lookManaged(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		f.view, f.managed = m.view, m
+	} else {
+		v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+		if err != nil {
+			return nil, err
+		}
+		if f.view = v; len(machines) == 0 { // there is no cluster without machines
+			return f, nil
+		}
 	}
-	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
-	if err != nil || len(machines) == 0 { // there is no cluster without machines
-		return v, nil, err
-	}
+	v := f.view
 	if v.group == nil {
-		return nil, nil, fleet.Errorf(fleet.NotFound, op, "there is no resource group %s (name that of Cluster API in resourceGroup)", v.place.group)
+		return nil, fleet.Errorf(fleet.NotFound, op, "there is no resource group %s (name that of Cluster API in resourceGroup)", v.place.group)
 	}
-	f := &finder{view: v, op: op}
 	var tables, sets []arm.Resource[arm.State]
 	for kind, out := range map[string]*[]arm.Resource[arm.State]{arm.RouteTables: &tables, arm.Sets: &sets} {
+		var err error
 		if *out, err = arm.List[arm.Resource[arm.State]](ctx, v.place.Client, v.place.kind(kind)); err != nil && !arm.IsMissing(err) {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
 		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
 	}
+	if f.managed != nil {
+		if err := f.plane(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, f.outbound, func() error { return f.access(ctx) }} {
 		if err := find(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	f.setsOf(sets)
@@ -206,15 +248,15 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 				most = mostZoneTags
 			}
 			if len(x.has)+len(x.add) > most {
-				return nil, nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), most)
+				return nil, fleet.Errorf(fleet.Invalid, op, "%s would have %d tags, and Azure takes %d (remove some)", x.what, len(x.has)+len(x.add), most)
 			}
 		case !c.Owns(has):
-			return nil, nil, ofOther(op, x.what, has)
+			return nil, ofOther(op, x.what, has)
 		case has[adoptedTag] != v.mark(x.id):
-			return nil, nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
+			return nil, fleet.Errorf(fleet.Conflict, op, "%s has the tags of the cluster, and was not adopted", x.what)
 		}
 	}
-	return v, f.all, nil
+	return f, nil
 }
 
 // theirs reports whether Cluster API's provider made something for the cluster.
@@ -307,6 +349,9 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 		name := f.subnetName(s)
 		if !slices.ContainsFunc(vnet.Properties.Subnets, func(r arm.Resource[arm.Subnet]) bool { return strings.EqualFold(r.Name, name) }) {
 			return fleet.Errorf(fleet.NotFound, f.op, "VNet %s has no subnet %s (name those of Cluster API in networkSpec.subnets)", vnet.Name, name)
+		}
+		if f.managed != nil { // AKS makes what the subnet needs beside it
+			continue
 		}
 		group := f.groupName(s)
 		if _, err := part(f, f.l.nsgs, arm.NSGs, group, "nsg-"+s.Role+"-"+group, "networkSpec.subnets.securityGroup"); err != nil {

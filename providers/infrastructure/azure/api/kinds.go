@@ -58,11 +58,12 @@ func Kinds() []fleet.Kind {
 	identity.Secrets = secrets
 
 	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))
-	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
+	managed.Unused = map[string]string{"spec.controlPlaneEndpoint": givenEndpoint}
 	managed.Serving = servingManaged
 	manageds := kind(fleet.InfrastructureClusterTemplate, managedClusterKind+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedClusterTemplate), version))
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool("spec."), limitedOfManagedPool("spec."), unusedOfManagedPool("spec.")
+	pool.Adoptable = true
 	pools := kind(fleet.InfrastructureMachinePoolTemplate, managedPoolKind+"Template", kinds.BareTemplates(managedPool, version))
 	pools.Refused, pools.Limited, pools.Unused = refusedOfManagedPool(below+"spec."), limitedOfManagedPool(below+"spec."), unusedOfManagedPool(below+"spec.")
 	return []fleet.Kind{cluster, clusters, machine, machines, own, managed, manageds, pool, pools, identity}
@@ -78,10 +79,11 @@ func ControlPlaneKinds() []fleet.Kind {
 		k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(at), limitedOfManagedControlPlane(at), unusedOfManagedControlPlane(at)
 		return k
 	}
-	return []fleet.Kind{
-		kind(fleet.HostedControlPlaneKind, ManagedControlPlane, "spec.", kinds.Objects(managedControlPlane, "v1beta1")),
-		kind(fleet.HostedControlPlaneTemplateKind, ManagedControlPlane+"Template", "spec.template.spec.", kinds.BareTemplates(managedControlPlane, "v1beta1")),
-	}
+	plane := kind(fleet.HostedControlPlaneKind, ManagedControlPlane, "spec.", kinds.Objects(managedControlPlane, "v1beta1"))
+	plane.Adoptable, plane.Unused["spec.controlPlaneEndpoint"] = true, givenEndpoint
+	class := kind(fleet.HostedControlPlaneTemplateKind, ManagedControlPlane+"Template", "spec.template.spec.", kinds.BareTemplates(managedControlPlane, "v1beta1"))
+	class.Refused["spec.template.spec.controlPlaneEndpoint"] = endpointOfAKS
+	return []fleet.Kind{plane, class}
 }
 
 func identityOf(o metav1.Object, at *field.Path, s *AzureClusterIdentitySpec) (any, field.ErrorList) {

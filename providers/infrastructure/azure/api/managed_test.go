@@ -206,16 +206,21 @@ func TestManagedClusterInGit(t *testing.T) {
 	if c.Provider != "azure" || c.Hosted.Version != "v1.34.1" || name != "aks-1" || spec.DNSPrefix != "aks-1" || len(c.KeptPools) != 1 || c.KeptPools[0].Version != "v1.34.1" || len(c.Companions) != 1 {
 		t.Errorf("the cluster is %+v, pools %+v, %d companions", c.Hosted, c.KeptPools, len(c.Companions))
 	}
+	for _, change := range []string{"version: v1.34.1, resource>version: v1.34.1, controlPlaneEndpoint: {host: a, port: 443}, resource", "spec: {}>spec: {controlPlaneEndpoint: {host: a, port: 443}}"} {
+		old, with, _ := strings.Cut(change, ">") // as controllers write it
+		same, problems := decoded(strings.Replace(aksOverlay, old, with, 1))
+		if problems != fmt.Sprint([]fleet.Problem(nil)) || len(same) != 1 || same[0].Endpoint != c.Endpoint || string(same[0].Hosted.Object.Spec) != string(c.Hosted.Object.Spec) || string(same[0].Infrastructure.Spec) != string(c.Infrastructure.Spec) {
+			t.Errorf("with %s it is %+v, %s", with, same, problems)
+		}
+	}
 	for change, want := range map[string]string{
 		"version: v1.34.1, resource>version: v1.34.1, extensions: [], resource":                         "extensions are not installed yet",
 		"version: v1.34.1, resource>version: v1.34.1, fleetsMember: {}, resource":                       "Git decides when",
-		"version: v1.34.1, resource>version: v1.34.1, controlPlaneEndpoint: {}, resource":               "AKS gives the endpoint",
 		"version: v1.34.1, resource>version: v1.34.1, asoManagedClusterPatches: [], resource":           "no objects of Azure Service Operator",
 		"version: v1.34.1, resource>version: v1.34.1, autoscalerProfile: {scanInterval: 10m}, resource": "a number of seconds",
 		"version: v1.34.1, resource>version: v1.34.1, fieldOfTomorrow: {}, resource":                    "fieldOfTomorrow",
 		"mode: System, name>scaling: {}, mode: System, name":                                            "the MachinePool says who decides the number",
 		"mode: System, name>linuxOSConfig: {sysctls: {fsNrOpen: 1}}, mode: System, name":                "8192",
-		"spec: {}>spec: {controlPlaneEndpoint: {}}":                                                     "AKS gives the endpoint",
 		"kind: AzureManagedControlPlane, name: aks-1>kind: KubeadmControlPlane, name: aks-1":            "is for a control plane that AKS keeps",
 	} {
 		old, with, _ := strings.Cut(change, ">")

@@ -3,6 +3,7 @@ package api
 // What is refused of AKS, and what to do about it.
 const (
 	endpointOfAKS = "AKS gives the endpoint: leave it out"
+	givenEndpoint = "written by controllers: AKS gives the endpoint"
 	noPatches     = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
 	ofAKS         = "of a new agent pool: AKS changes it of none that is there"
 	ofNewCluster  = "of a new cluster: AKS changes it of none that is there"
@@ -13,7 +14,6 @@ const (
 func refusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClusterPatches": noPatches,
-		at + "controlPlaneEndpoint":     endpointOfAKS,
 		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
 		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
 

@@ -59,6 +59,7 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 	if v.Required(at.Child("version"), s.Version, "the version of Kubernetes, such as v1.34.1") && !version.MatchString(s.Version) {
 		v.Invalid(at.Child("version"), s.Version, "must be a version of Kubernetes with its patch, such as v1.34.1: az aks get-versions lists them")
 	}
+	s.ControlPlaneEndpoint = nil
 	s.Version = strings.TrimPrefix(s.Version, "v")
 	out.Version = "v" + s.Version
 	s.ResourceGroupName = cmp.Or(s.ResourceGroupName, o.GetLabels()[clusterv1.ClusterNameLabel])
@@ -247,8 +248,10 @@ func servingManaged(any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "an AzureManagedCluster is for a control plane that AKS keeps: use an AzureManagedControlPlane, or for a control plane of machines an AzureCluster")}
 }
 
-// managedCluster has nothing to check: the only field is refused.
-func (v *validator) managedCluster(*field.Path, *AzureManagedClusterSpec) {}
+// managedCluster has nothing to check: controllers write the only field.
+func (v *validator) managedCluster(_ *field.Path, s *AzureManagedClusterSpec) {
+	s.ControlPlaneEndpoint = nil
+}
 
 // managedClusterTemplate has nothing to check: there is no field.
 func (v *validator) managedClusterTemplate(*field.Path, *AzureManagedClusterTemplateSpec) {}
