@@ -205,3 +205,59 @@ func TestAdoptAKSRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestAdoptAKSAgain: an adoption, or the end of one, that breaks off at any request goes on when it is asked for again.
+func TestAdoptAKSAgain(t *testing.T) {
+	for n := 0; ; n++ {
+		met := 0
+		adoptsAKS(t, func(w *managedWorld) {
+			before := w.contents()
+			end := w.Inject(azuretest.Fault{Changes: true, Skip: n, Times: 1, Lose: n%2 == 0, Cut: n%2 == 1})
+			_ = w.p.Adopt(w.Context(), &w.c, nil)
+			met = end()
+			time.Sleep(2 * time.Minute)
+			if err := w.p.Adopt(w.Context(), &w.c, nil); err != nil {
+				t.Errorf("after request %d: %v", n, err)
+			}
+			time.Sleep(2 * time.Minute)
+			if left, err := w.p.Adoptable(w.Context(), &w.c, nil); err != nil || len(left) > 0 || !w.step() || len(w.errs) > 0 {
+				t.Errorf("after request %d %q is left, or there is something to do: %v, %v", n, left, err, w.errs)
+			}
+			end = w.Inject(azuretest.Fault{Changes: true, Skip: n, Times: 1, Lose: n%2 == 1, Cut: n%2 == 0})
+			_ = w.p.Release(w.Context(), &w.c, nil)
+			end()
+			time.Sleep(2 * time.Minute)
+			if err := w.p.Release(w.Context(), &w.c, nil); err != nil {
+				t.Errorf("given back after request %d: %v", n, err)
+			}
+			time.Sleep(2 * time.Minute)
+			if left := w.ofFairlead(); len(left) > 0 || cmp.Diff(before, w.contents()) != "" {
+				t.Errorf("given back after request %d: %q, %s", n, left, cmp.Diff(before, w.contents()))
+			}
+		})
+		if met == 0 {
+			if n < 5 {
+				t.Errorf("%d requests", n)
+			}
+			return
+		}
+	}
+}
+
+// TestAdoptAKSByTwo: two fleets that adopt one cluster at the same moment do not both have it.
+func TestAdoptAKSByTwo(t *testing.T) {
+	adoptsAKS(t, func(w *managedWorld) {
+		end := w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) {
+			w.Edit(c.ID, func(body map[string]any) {
+				body["properties"].(map[string]any)["tags"] = map[string]any{"fairlead.dev_fleet": "fleet-b", "fairlead.dev_cluster": "prod/eu-1"}
+			})
+		}})
+		defer end()
+		if err := w.p.Adopt(w.Context(), &w.c, nil); err == nil {
+			t.Error("it is adopted, and another fleet was first")
+		}
+		time.Sleep(2 * time.Minute)
+		err := w.p.Adopt(w.Context(), &w.c, nil)
+		wantError(t, "to adopt", err, fleet.Conflict, "agent pool system belongs to cluster prod/eu-1 of fleet fleet-b")
+	})
+}
