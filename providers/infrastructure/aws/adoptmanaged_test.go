@@ -32,10 +32,16 @@ func their() map[string]any {
 // and an identity provider.
 func adoptsManaged(t *testing.T, f func(w *adoptingManaged)) {
 	t.Helper()
+	adoptsManagedIn(t, "API_AND_CONFIG_MAP", f)
+}
+
+// adoptsManagedIn is adoptsManaged with a way into the cluster. By aws-auth alone there are no machines of MachineDeployments.
+func adoptsManagedIn(t *testing.T, mode string, f func(w *adoptingManaged)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := slowly()
-		w := &adoptingManaged{managedWorld: &managedWorld{T: t, cloud: c}, left: c.AddCAPA(awstest.CAPA{Name: "eu-1", Managed: "prod_eu-1", Workers: 1, More: map[string]any{
-			"accessConfig": map[string]any{"authenticationMode": "API_AND_CONFIG_MAP", "bootstrapClusterCreatorAdminPermissions": true},
+		w := &adoptingManaged{managedWorld: &managedWorld{T: t, cloud: c}, left: c.AddCAPA(awstest.CAPA{Name: "eu-1", Managed: "prod_eu-1", Workers: map[bool]int{true: 0, false: 1}[mode == "CONFIG_MAP"], More: map[string]any{
+			"accessConfig": map[string]any{"authenticationMode": mode, "bootstrapClusterCreatorAdminPermissions": true},
 		}})}
 		do := func(action string, body map[string]any) {
 			t.Helper()
@@ -58,7 +64,14 @@ func adoptsManaged(t *testing.T, f func(w *adoptingManaged)) {
 			"amiType": "AL2_x86_64", "labels": map[string]any{"tier": "web"}, "scalingConfig": map[string]any{"minSize": 1.0, "maxSize": 3.0, "desiredSize": 2.0},
 			"capacityType": "ON_DEMAND", "updateConfig": map[string]any{"maxUnavailable": 1.0},
 		})
-		do("CreateAccessEntry", map[string]any{"principalArn": role + "nodes", "type": "EC2_LINUX"})
+		entries := ""
+		if mode != "CONFIG_MAP" {
+			do("CreateAccessEntry", map[string]any{"principalArn": role + "nodes", "type": "EC2_LINUX"})
+			if err := c.Do("CreateAccessEntry", map[string]any{"clusterName": "prod_eu-1", "principalArn": role + "people"}); err != nil {
+				t.Fatal(err)
+			}
+			entries = `, accessEntries: [{principalARN: "arn:aws:iam::123456789012:role/nodes", type: ec2_linux}, {principalARN: "arn:aws:iam::123456789012:role/people"}]`
+		}
 		do("CreateAddon", map[string]any{"addonName": "vpc-cni", "addonVersion": "v1.20.0-eksbuild.1", "resolveConflicts": "OVERWRITE"})
 		do("CreateFargateProfile", map[string]any{
 			"fargateProfileName": "prod_batch", "podExecutionRoleArn": role + "eks-fargate.cluster-api-provider-aws.sigs.k8s.io", "subnets": private,
@@ -70,13 +83,15 @@ func adoptsManaged(t *testing.T, f func(w *adoptingManaged)) {
 		}
 		time.Sleep(settle)
 		w.cluster = newManaged(t, fmt.Sprintf(`{region: eu-central-1, version: v1.33.5, eksClusterName: prod_eu-1, identityRef: {kind: AWSClusterControllerIdentity, name: default}, roleName: eks-controlplane.cluster-api-provider-aws.sigs.k8s.io,
-  accessConfig: {authenticationMode: api_and_config_map, bootstrapClusterCreatorAdminPermissions: true}, accessEntries: [{principalARN: "arn:aws:iam::123456789012:role/nodes", type: ec2_linux}],
+  accessConfig: {authenticationMode: %s, bootstrapClusterCreatorAdminPermissions: true}%s,
   bootstrapSelfManagedAddons: true, associateOIDCProvider: true, tokenMethod: iam-authenticator, endpointAccess: {public: true, private: false}, logging: {apiServer: false, audit: false, authenticator: false, controllerManager: false, scheduler: false}, addons: [{name: vpc-cni, version: v1.20.0-eksbuild.1, conflictResolution: overwrite}],
   oidcIdentityProviderConfig: {identityProviderConfigName: people, issuerUrl: "https://id.example.com", clientId: fairlead},
-  network: {vpc: {id: %s, cidrBlock: 10.0.0.0/16, internetGatewayId: igw-1, availabilityZoneUsageLimit: 3, tags: {Name: eu-1-vpc, sigs.k8s.io/cluster-api-provider-aws/cluster/eu-1: owned}}, subnets: [%s]}}`, w.left.VPC, strings.Join(w.left.Subnets, ", ")),
+  network: {vpc: {id: %s, cidrBlock: 10.0.0.0/16, internetGatewayId: igw-1, availabilityZoneUsageLimit: 3, tags: {Name: eu-1-vpc, sigs.k8s.io/cluster-api-provider-aws/cluster/eu-1: owned}}, subnets: [%s]}}`, strings.ToLower(mode), entries, w.left.VPC, strings.Join(w.left.Subnets, ", ")),
 			`{eksNodegroupName: prod_pool, instanceType: m6i.large, amiType: AL2_x86_64, capacityType: onDemand, labels: {tier: web}, scaling: {minSize: 1, maxSize: 3}, updateConfig: {maxUnavailable: 1}, roleName: eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io}`)
 		w.cluster.Companions = append(w.cluster.Companions, object(t, "AWSFargateProfile", "batch", `{clusterName: eu-1, profileName: prod_batch, roleName: eks-fargate.cluster-api-provider-aws.sigs.k8s.io, selectors: [{namespace: batch}]}`))
-		w.employ(workerSpec, 1)
+		if len(w.left.Workers) > 0 {
+			w.employ(workerSpec, 1)
+		}
 		for n, id := range w.left.Workers {
 			w.machines = append(w.machines, providers.AdoptedMachine{
 				Name: fleet.MachineName(fmt.Sprintf("eu-1-md-0-%d", n)), Pool: w.cluster.Workers[0].Name, ID: fleet.ProviderID("aws:///" + w.left.Zones[id] + "/" + id), FailureDomain: w.left.Zones[id],
@@ -145,6 +160,11 @@ func TestAdoptManaged(t *testing.T) {
 			if !slices.Contains(untagged, what) {
 				w.Errorf("%s is not to be marked: %q", what, untagged)
 			}
+		}
+		if slices.ContainsFunc(untagged, func(what string) bool {
+			return strings.Contains(what, "people") && !strings.HasPrefix(what, "identity")
+		}) {
+			w.Errorf("what people made is to be marked: %q", untagged)
 		}
 		if done := w.changes(); len(done) > 0 {
 			w.Errorf("to look called %q", done)
@@ -235,7 +255,10 @@ func TestAdoptManagedRefuses(t *testing.T) {
 		"no Fargate profile":   {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.FargateProfiles)[0].ID) }, fleet.NotFound, "cluster prod_eu-1 of EKS has no Fargate profile prod_batch"},
 		"profile of people":    {func(w *adoptingManaged) { only(w, awstest.FargateProfiles, untag) }, fleet.Conflict, "Fargate profile prod_batch " + theirs},
 		"no identity provider": {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.IdentityProviders)[0].ID) }, fleet.NotFound, "cluster prod_eu-1 of EKS has no identity provider people"},
-		"no OIDC provider":     {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.Trusts)[0].ID) }, fleet.NotFound, "IAM has no OIDC provider arn:aws:iam::123456789012:oidc-provider/"},
+		"another identity provider": {func(w *adoptingManaged) {
+			only(w, awstest.IdentityProviders, func(t *awstest.Thing) { t.Attr["name"], t.Attr["oidc.identityProviderConfigName"] = "others", "others" })
+		}, fleet.NotFound, "cluster prod_eu-1 of EKS has no identity provider people"},
+		"no OIDC provider": {func(w *adoptingManaged) { w.cloud.Remove(w.cloud.Things(awstest.Trusts)[0].ID) }, fleet.NotFound, "IAM has no OIDC provider arn:aws:iam::123456789012:oidc-provider/"},
 		"machine elsewhere": {func(w *adoptingManaged) {
 			w.cloud.Edit(w.left.Workers[0], func(t *awstest.Thing) { t.Attr["vpcId"] = "vpc-9" })
 		}, fleet.Conflict, "and others are in"},
@@ -294,4 +317,30 @@ func TestAdoptManagedAgain(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestAdoptManagedByConfigMap: without access entries none are looked for, and an OIDC provider of people stays theirs.
+func TestAdoptManagedByConfigMap(t *testing.T) {
+	adoptsManagedIn(t, "CONFIG_MAP", func(w *adoptingManaged) {
+		trust := w.trust().ID
+		w.cloud.Edit(trust, func(t *awstest.Thing) { clear(t.Tags) })
+		before := w.contents()
+		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		w.cloud.Forget()
+		if !w.step() || len(w.errs) > 0 || len(w.changes()) > 0 || slices.Contains(w.ofFairlead(), trust) {
+			w.Errorf("there is something to do: %v, called %q, tags are on %q", w.errs, w.changes(), w.ofFairlead())
+		}
+		if w.made("ListAccessEntries")+w.made("DescribeAccessEntry") > 0 {
+			w.Error("access entries were looked for")
+		}
+		if err := w.provider.Release(w.Context(), &w.cluster, w.machines); err != nil || len(w.ofFairlead()) > 0 {
+			w.Errorf("given back: %v, tags are on %q", err, w.ofFairlead())
+		}
+		if d := cmp.Diff(before, w.contents()); d != "" {
+			w.Error(d)
+		}
+	})
 }

@@ -17,10 +17,11 @@ import (
 
 const ofCAPZ = "sigs.k8s.io_cluster-api-provider-azure_cluster_eu-1"
 
-// The ids of the cluster of AKS, and of its System pool.
+// The ids of the cluster of AKS, and of its pools.
 const (
 	planeID  = "/subscriptions/" + azuretest.Subscription + "/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/aks-1"
 	systemID = planeID + "/agentPools/system"
+	userID   = planeID + "/agentPools/user"
 )
 
 // adoptsAKS runs f on a cluster of AKS as Cluster API's provider leaves it, which gives agent pools no tags of its own.
@@ -111,6 +112,12 @@ func TestAdoptAKS(t *testing.T) {
 		if done := w.changing(); len(done) > 0 {
 			t.Errorf("to look called %q", done)
 		}
+		w.Edit(userID, func(body map[string]any) { // which AKS decides from now on
+			p := body["properties"].(map[string]any)
+			p["enableAutoScaling"], p["minCount"], p["maxCount"] = true, 1, 5
+		})
+		w.c.KeptPools[1].Range = &fleet.PoolRange{Min: 1, Max: 5}
+		before = w.contents()
 		for range 2 {
 			if err := w.p.Adopt(w.Context(), &w.c, nil); err != nil {
 				t.Fatal(err)
@@ -151,7 +158,7 @@ func TestAdoptAKS(t *testing.T) {
 		if err := w.p.Adopt(w.Context(), &w.c, nil); err != nil {
 			t.Fatal(err)
 		}
-		w.c.KeptPools[1].Count = 3
+		w.c.KeptPools[1].Range, w.c.KeptPools[1].Count = nil, 3
 		w.rest()
 		if w.is("user", "count") != 3.0 && w.is("user", "count") != 3 {
 			t.Errorf("the pool has %v machines", w.is("user", "count"))
@@ -182,7 +189,7 @@ func TestAdoptAKSRefuses(t *testing.T) {
 		"at work": {func(w *managedWorld) {
 			w.Edit(planeID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Updating" })
 		}, fleet.Conflict, "cluster aks-1 is Updating (wait until AKS has ended)"},
-		"no agent pool": {func(w *managedWorld) { w.Drop(planeID + "/agentPools/user") }, fleet.NotFound, "cluster aks-1 of AKS has no agent pool user"},
+		"no agent pool": {func(w *managedWorld) { w.Drop(userID) }, fleet.NotFound, "cluster aks-1 of AKS has no agent pool user"},
 		"a pool of another fleet": {func(w *managedWorld) {
 			w.Edit(systemID, func(body map[string]any) {
 				body["properties"].(map[string]any)["tags"] = map[string]any{"fairlead.dev_fleet": "fleet-b", "fairlead.dev_cluster": "prod/eu-1"}
@@ -246,18 +253,20 @@ func TestAdoptAKSAgain(t *testing.T) {
 
 // TestAdoptAKSByTwo: two fleets that adopt one cluster at the same moment do not both have it.
 func TestAdoptAKSByTwo(t *testing.T) {
-	adoptsAKS(t, func(w *managedWorld) {
-		end := w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) {
-			w.Edit(c.ID, func(body map[string]any) {
-				body["properties"].(map[string]any)["tags"] = map[string]any{"fairlead.dev_fleet": "fleet-b", "fairlead.dev_cluster": "prod/eu-1"}
-			})
-		}})
-		defer end()
-		if err := w.p.Adopt(w.Context(), &w.c, nil); err == nil {
-			t.Error("it is adopted, and another fleet was first")
-		}
-		time.Sleep(2 * time.Minute)
-		err := w.p.Adopt(w.Context(), &w.c, nil)
-		wantError(t, "to adopt", err, fleet.Conflict, "agent pool system belongs to cluster prod/eu-1 of fleet fleet-b")
-	})
+	for _, method := range []string{"GET agentpools", "PUT agentpools"} {
+		adoptsAKS(t, func(w *managedWorld) {
+			end := w.Inject(azuretest.Fault{Method: method, Times: 1, Do: func(c azuretest.Call) {
+				w.Edit(c.ID, func(body map[string]any) {
+					body["properties"].(map[string]any)["tags"] = map[string]any{"fairlead.dev_fleet": "fleet-b", "fairlead.dev_cluster": "prod/eu-1"}
+				})
+			}})
+			defer end()
+			if err := w.p.Adopt(w.Context(), &w.c, nil); err == nil {
+				t.Errorf("%s: it is adopted, and another fleet was first", method)
+			}
+			time.Sleep(2 * time.Minute)
+			err := w.p.Adopt(w.Context(), &w.c, nil)
+			wantError(t, "to adopt", err, fleet.Conflict, "agent pool system belongs to cluster prod/eu-1 of fleet fleet-b")
+		})
+	}
 }
