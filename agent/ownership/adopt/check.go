@@ -262,9 +262,6 @@ func (a *Adoption) checkForecast(ctx context.Context, c *candidate) error {
 			State: fleet.MachineRunning, FailureDomain: m.FailureDomain, Created: c.existing.machines[i].GetCreationTimestamp().Time,
 		})
 	}
-	if h := c.desired.Hosted; h != nil {
-		seen.ControlPlane = &fleet.HostedState{Exists: true, Ready: true, Version: h.Version, Endpoint: c.desired.NamedEndpoint()}
-	}
 	seen.Infrastructure.Pools = nil
 	for _, p := range c.desired.KeptPools {
 		seen.Infrastructure.Pools = append(seen.Infrastructure.Pools, fleet.KeptPoolSeen{Name: p.Name, State: fleet.KeptActive, Count: p.Count, Range: p.Range, Version: p.Version})

@@ -192,6 +192,7 @@ func TestAdoptEKS(t *testing.T) {
 	s.fairlead(0, append([]string{"plan", s.folder}, flags...)...) // exit code 2 would say that there are changes
 	s.wantNoChange("the plan")
 	s.fairlead(0, command("--undo")...)
+	s.differs(command)
 	after, marked = s.contents()
 	if d := cmp.Diff(before, after); d != "" || len(marked) > 0 || s.paused() {
 		t.Errorf("given back: marked %q, paused there %t, changed: %s", marked, s.paused(), d)
@@ -220,4 +221,48 @@ func TestAdoptEKS(t *testing.T) {
 	}
 	s.edits("eu-1-pool.yaml", "replicas: 2", "replicas: 3")
 	nodes(3)
+}
+
+// differs checks that an adoption stops where AWS, or the folder of the cluster, says something else than the management cluster.
+func (s *awsStack) differs(command func(...string) []string) {
+	s.Helper()
+	only := func(k awstest.Kind, change func(attr map[string]string)) {
+		for _, x := range s.account.Things(k) {
+			s.account.Edit(x.ID, func(x *awstest.Thing) { change(x.Attr) })
+		}
+	}
+	says := func(out string, want ...string) {
+		s.Helper()
+		for _, text := range want {
+			if !strings.Contains(out, text) {
+				s.Errorf("%q is not said: %s", text, out)
+			}
+		}
+	}
+	only(awstest.ManagedClusters, func(attr map[string]string) { attr["logging"] = `{"clusterLogging":[{"types":["api"],"enabled":true}]}` })
+	only(awstest.Nodegroups, func(attr map[string]string) { attr["labels"], attr["market"] = `{"tier":"db"}`, "SPOT" })
+	says(s.fairlead(1, command()...), "the plan is not empty", "Fairlead would logging [api] → [] (--accept-drift lets it)",
+		"Fairlead would change pool eu-1-pool: labels of its nodes differ (--accept-drift lets it)", "pool eu-1-pool cannot become what Git says: ")
+	s.fairlead(0, command("--undo")...)
+	only(awstest.Nodegroups, func(attr map[string]string) { attr["market"] = "ON_DEMAND" })
+	says(s.fairlead(0, command("--accept-drift")...), "Fairlead will then logging [api] → []", "Fairlead will then change pool eu-1-pool: labels of its nodes differ")
+	s.fairlead(0, command("--undo")...)
+	only(awstest.ManagedClusters, func(attr map[string]string) { attr["logging"] = "{}" })
+	only(awstest.Nodegroups, func(attr map[string]string) { attr["labels"] = `{"tier":"web"}` })
+
+	folder := filepath.Join(s.folder, "clusters", s.ns, "eu-1")
+	for file, edit := range map[string][2]string{"eu-1-pool.yaml": {"tier: web", "tier: db"}, "control-plane.yaml": {"region: eu-central-1", "region: eu-central-1\n  upgradePolicy: standard"}} {
+		was, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(strings.Replace(string(was), edit[0], edit[1], 1)), 0o600); err != nil {
+			s.Fatal(err)
+		}
+		part := map[string]string{"eu-1-pool.yaml": "pool eu-1-pool", "control-plane.yaml": "the control plane"}[file]
+		says(s.fairlead(1, command("--dry-run")...), "says something else of "+part+" than the management cluster (make them equal, or remove the folder and run this again)")
+		if err := os.WriteFile(filepath.Join(folder, file), was, 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
 }

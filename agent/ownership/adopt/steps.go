@@ -145,9 +145,6 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 		}
 		wrong = append(wrong, "Fairlead would "+describe(change))
 	}
-	if h := seen.ControlPlane; h != nil && !h.Ready {
-		wrong = append(wrong, "its control plane is not as Git says: "+h.Message)
-	}
 	for _, p := range seen.Infrastructure.Pools {
 		for _, text := range p.Fixed {
 			wrong = append(wrong, fmt.Sprintf("pool %s cannot become what Git says: %s", p.Name, text))

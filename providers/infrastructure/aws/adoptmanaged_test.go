@@ -21,6 +21,7 @@ type adoptingManaged struct {
 	*managedWorld
 	left     *awstest.LeftByCAPA
 	machines []providers.AdoptedMachine
+	spec     string // of the control plane
 }
 
 // their are the tags of a part of the cluster of EKS.
@@ -82,11 +83,12 @@ func adoptsManagedIn(t *testing.T, mode string, f func(w *adoptingManaged)) {
 			t.Fatal(err)
 		}
 		time.Sleep(settle)
-		w.cluster = newManaged(t, fmt.Sprintf(`{region: eu-central-1, version: v1.33.5, eksClusterName: prod_eu-1, identityRef: {kind: AWSClusterControllerIdentity, name: default}, roleName: eks-controlplane.cluster-api-provider-aws.sigs.k8s.io,
+		w.spec = fmt.Sprintf(`{region: eu-central-1, version: v1.33.5, eksClusterName: prod_eu-1, identityRef: {kind: AWSClusterControllerIdentity, name: default}, roleName: eks-controlplane.cluster-api-provider-aws.sigs.k8s.io,
   accessConfig: {authenticationMode: %s, bootstrapClusterCreatorAdminPermissions: true}%s,
   bootstrapSelfManagedAddons: true, associateOIDCProvider: true, tokenMethod: iam-authenticator, endpointAccess: {public: true, private: false}, logging: {apiServer: false, audit: false, authenticator: false, controllerManager: false, scheduler: false}, addons: [{name: vpc-cni, version: v1.20.0-eksbuild.1, conflictResolution: overwrite}],
   oidcIdentityProviderConfig: {identityProviderConfigName: people, issuerUrl: "https://id.example.com", clientId: fairlead},
-  network: {vpc: {id: %s, cidrBlock: 10.0.0.0/16, internetGatewayId: igw-1, availabilityZoneUsageLimit: 3, tags: {Name: eu-1-vpc, sigs.k8s.io/cluster-api-provider-aws/cluster/eu-1: owned}}, subnets: [%s]}}`, strings.ToLower(mode), entries, w.left.VPC, strings.Join(w.left.Subnets, ", ")),
+  network: {vpc: {id: %s, cidrBlock: 10.0.0.0/16, internetGatewayId: igw-1, availabilityZoneUsageLimit: 3, tags: {Name: eu-1-vpc, sigs.k8s.io/cluster-api-provider-aws/cluster/eu-1: owned}}, subnets: [%s]}}`, strings.ToLower(mode), entries, w.left.VPC, strings.Join(w.left.Subnets, ", "))
+		w.cluster = newManaged(t, w.spec,
 			`{eksNodegroupName: prod_pool, instanceType: m6i.large, amiType: AL2_x86_64, capacityType: onDemand, labels: {tier: web}, scaling: {minSize: 1, maxSize: 3}, updateConfig: {maxUnavailable: 1}, roleName: eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io}`)
 		w.cluster.Companions = append(w.cluster.Companions, object(t, "AWSFargateProfile", "batch", `{clusterName: eu-1, profileName: prod_batch, roleName: eks-fargate.cluster-api-provider-aws.sigs.k8s.io, selectors: [{namespace: batch}]}`))
 		if len(w.left.Workers) > 0 {
@@ -338,6 +340,10 @@ func TestAdoptManagedByConfigMap(t *testing.T) {
 		}
 		if err := w.provider.Release(w.Context(), &w.cluster, w.machines); err != nil || len(w.ofFairlead()) > 0 {
 			w.Errorf("given back: %v, tags are on %q", err, w.ofFairlead())
+		}
+		setPlane(w, &w.cluster, strings.Replace(w.spec, "authenticationMode: config_map,", "authenticationMode: api_and_config_map,", 1)[:len(w.spec)+len("api_and_")-1]+", accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a'}]}")
+		if _, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines); err != nil {
+			w.Errorf("with entries in Git: %v", err)
 		}
 		if d := cmp.Diff(before, w.contents()); d != "" {
 			w.Error(d)

@@ -130,6 +130,11 @@ func TestAdoptAKS(t *testing.T) {
 				t.Errorf("left are %q, %v", left, err)
 			}
 		}
+		for _, call := range w.puts("PUT agentpools") {
+			if p := call.Body["properties"].(map[string]any); p["enableAutoScaling"] == true && p["count"] != nil {
+				t.Errorf("%s has the number of machines that AKS decides", call.ID)
+			}
+		}
 		if d := cmp.Diff(before, w.contents()); d != "" {
 			t.Errorf("more than tags of Fairlead changed: %s", d)
 		}
