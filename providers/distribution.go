@@ -135,7 +135,10 @@ func (d Distributions) Of(c *fleet.Cluster) (Distribution, error) {
 // Facts returns what a plan for c, observed as o, needs of d.
 func Facts(d Distribution, c *fleet.Cluster, o *fleet.Observed) fleet.Distribution {
 	out := fleet.Distribution{Traits: d.Traits(c), Needs: d.Needs(c), Steps: make(map[string][]fleet.Step)}
-	if c.Hosted != nil { // its operator changes it
+	if c.Hosted != nil { // its operator changes it, but for what is kept inside the cluster
+		if steps := d.Steps(c, &o.Workload); len(steps) > 0 && o.Workload.Reachable {
+			out.Steps[c.Version()] = steps
+		}
 		return out
 	}
 	add := func(p fleet.Pool) {

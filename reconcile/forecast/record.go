@@ -96,6 +96,10 @@ func (r *record) note(desired *fleet.Cluster, m *model, a fleet.Action) {
 		if o.ControlPlane.Exists {
 			r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
 		}
+	case fleet.ApplyStep:
+		if desired.Hosted != nil {
+			r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
+		}
 	case fleet.CreateMachine:
 		p, _ := desired.Pool(a.Pool)
 		of := r.pool(a.Pool)

@@ -285,7 +285,7 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 // keepNetworking tells where Git has other ranges for Services or Pods, or another
 // domain, than the cluster was made with, and whatever else its distribution keeps: these stay.
 func (d *draft) keepNetworking() {
-	for _, s := range d.Observed.Distribution.Steps[d.Desired.ControlPlane.Version] {
+	for _, s := range d.Observed.Distribution.Steps[d.Desired.Version()] {
 		if s.When == fleet.Never {
 			d.refuse("%s", s.Reason)
 		}

@@ -37,6 +37,9 @@ func (d *draft) planHosted() {
 		d.note("the control plane has a problem%s", because(p.Message))
 	}
 	d.keepGiven()
+	if d.hostedServes() {
+		d.stepHosted()
+	}
 	if d.unreachable && d.Observed.Secrets.Kubeconfig.Exists {
 		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))
 	}
@@ -75,6 +78,15 @@ func (f *facts) hostedVersionRefused() string {
 		}
 	}
 	return ""
+}
+
+// stepHosted takes the step of the distribution that is due inside the cluster.
+func (d *draft) stepHosted() {
+	for _, s := range d.Observed.Distribution.Steps[d.Desired.Version()] {
+		if s.When != fleet.Never { // keepNetworking tells those
+			d.request(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Reason: s.Reason})
+		}
+	}
 }
 
 // keepGiven stores what the control plane gives, and makes what workers need besides.

@@ -72,6 +72,7 @@ type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
 	traits  fleet.Traits      // other than kubeadm's
+	steps   []fleet.Step      // of the distribution, in place of kubeadm's
 	unmade  []fleet.PoolName  // pools whose machines cannot be made
 	known   bool              // whether etcd was looked at
 	before  string            // with what infrastructure was in line: "same", or anything else
@@ -118,6 +119,9 @@ func (s *script) finish() {
 		o.Workload = fleet.Workload{Message: o.Workload.Message}
 	}
 	o.Distribution = facts(s.in.Desired, o)
+	if s.steps != nil {
+		o.Distribution.Steps = map[string][]fleet.Step{s.in.Desired.Version(): s.steps}
+	}
 	o.Distribution.Traits.LeaveIsAsked, o.Distribution.Traits.NodeIsMember = s.traits.LeaveIsAsked, s.traits.NodeIsMember
 	for _, p := range s.in.Desired.Pools() {
 		for _, join := range []fleet.Join{fleet.JoinInit, fleet.JoinControlPlane, fleet.JoinWorker} {

@@ -29,5 +29,11 @@ func (s *script) hosted(w words) {
 		o.Secrets.Missing = []fleet.SecretName{fleet.BootstrapSeed, fleet.ClusterCA}
 		o.Secrets.Kubeconfig = fleet.KubeconfigState{}
 	}
+	s.steps = nil
+	for word, when := range map[string]fleet.StepTime{"step": fleet.AfterControlPlane, "never": fleet.Never} {
+		if w.is(word) {
+			s.steps = append(s.steps, fleet.Step{Name: "Step", When: when, Reason: w[word]})
+		}
+	}
 	o.Workload.Version, o.Workload.Closed = w["served"], w["closed"]
 }

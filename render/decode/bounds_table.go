@@ -1528,6 +1528,11 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.RefreshPreferences": {
 			"maxHealthyPercentage": {low: new(int64(100)), high: new(int64(200))},
 		},
+		"infrastructure/aws/api.RoleMapping": {
+			"groups":   {required: true},
+			"rolearn":  {required: true, least: 31},
+			"username": {required: true},
+		},
 		"infrastructure/aws/api.S3Bucket": {
 			"name": {required: true, least: 3, most: 63, pattern: "bucket"},
 		},
@@ -1538,6 +1543,11 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.UpdateConfig": {
 			"maxUnavailable":           {low: new(int64(1)), high: new(int64(100))},
 			"maxUnavailablePercentage": {low: new(int64(1)), high: new(int64(100))},
+		},
+		"infrastructure/aws/api.UserMapping": {
+			"groups":   {required: true},
+			"userarn":  {required: true, least: 31},
+			"username": {required: true},
 		},
 		"infrastructure/aws/api.VPCCIDRBlock": {
 			"ipv4CidrBlock": {required: true, least: 1},

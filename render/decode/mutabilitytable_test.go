@@ -40,6 +40,7 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
+		"AWSManagedControlPlane spec.iamAuthenticatorConfig":                               "the ConfigMap aws-auth of the cluster changes",
 		"AWSManagedControlPlane spec.additionalTags":                                       "in place: tags are added and changed; others stay",
 		"AWSManagedControlPlane spec.oidcIdentityProviderConfig":                           "in place: EKS disassociates it, and associates it again",
 		"AWSManagedControlPlane spec.associateOIDCProvider":                                "in place: the OIDC provider is made, or deleted",

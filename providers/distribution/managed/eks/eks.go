@@ -17,13 +17,17 @@ import (
 )
 
 // A Distribution is the providers.Distribution of EKS. The zero value is good for what is pure.
-type Distribution struct{ managed.Distribution }
+type Distribution struct {
+	managed.Distribution
+
+	clusters *workload.Client
+}
 
 var _ providers.Distribution = Distribution{}
 
 // New returns a Distribution that reaches clusters through c.
 func New(c *workload.Client) Distribution {
-	return Distribution{managed.New(c, "EKS", "AWSManagedMachinePool")}
+	return Distribution{managed.New(c, "EKS", "AWSManagedMachinePool"), c}
 }
 
 // Needs implements providers.Distribution. The secret of the CA has the name of the cluster and the addresses of Services, too.

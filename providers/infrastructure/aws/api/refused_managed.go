@@ -14,7 +14,6 @@ const (
 func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
 		at + "bastion":                 noPlaneBastion,
-		at + "iamAuthenticatorConfig":  "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
 		at + "kubeProxy.disable":       addonsByGit,
 		at + "roleAdditionalPolicies":  noRoles,
 		at + "rolePermissionsBoundary": noRoles,
@@ -41,10 +40,11 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 	const own = "of machines of MachineDeployments: node groups have what their AWSManagedMachinePool says"
 	return map[string]string{
 		at + "imageLookupBaseOS": own, at + "imageLookupFormat": own, at + "imageLookupOrg": own, at + "sshKeyName": own,
-		at + "addons.version": "one that EKS has for the minor version of Kubernetes",
-		at + "version":        "the minor version; AWS decides about patches",
-		at + "tokenMethod":    "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
-		at + "roleName":       "a role that exists; by default that of clusterawsadm, " + ServiceRole,
+		at + "iamAuthenticatorConfig": "rows are merged into the ConfigMap aws-auth, which accessConfig.authenticationMode " + AccessByAPI + " does not read: those of EKS and of people stay",
+		at + "addons.version":         "one that EKS has for the minor version of Kubernetes",
+		at + "version":                "the minor version; AWS decides about patches",
+		at + "tokenMethod":            "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
+		at + "roleName":               "a role that exists; by default that of clusterawsadm, " + ServiceRole,
 		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup": emptiedGroup,
 		at + "network.subnets.zoneType":                       limitedOfCluster(at)[at+"network.subnets.zoneType"],
 		at + "network.subnets.isIpv6":                         limitedOfCluster(at)[at+"network.subnets.isIpv6"],

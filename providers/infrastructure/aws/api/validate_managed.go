@@ -69,6 +69,8 @@ const leastZones = 2
 
 var (
 	managedName  = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]*$`)
+	mappedRole   = regexp.MustCompile(`^arn:[a-z-]+:iam::[0-9]+:role/[^/]+$`)
+	mappedUser   = regexp.MustCompile(`^arn:[a-z-]+:iam::[0-9]+:user/.+$`)
 	minorVersion = regexp.MustCompile(`^v?([1-9][0-9]*\.[0-9]+)(\.[0-9]+)?$`)
 )
 
@@ -110,6 +112,7 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	}
 	s.RolePath = v.rolePath(at.Child("rolePath"), s.RolePath)
 	v.access(at, s)
+	v.authenticator(at, s)
 	v.endpointAccess(at.Child("endpointAccess"), s)
 	v.addons(at.Child("addons"), s)
 	if s.OIDCIdentityProviderConfig != nil {
@@ -236,6 +239,33 @@ func (v *validator) access(at *field.Path, s *AWSManagedControlPlaneSpec) {
 	}
 }
 
+// authenticator checks the rows of the ConfigMap aws-auth.
+// Source: CAPA, controlplane/eks/api/v1beta2/validate.go; aws-iam-authenticator, README: an ARN of a role there has no path.
+func (v *validator) authenticator(at *field.Path, s *AWSManagedControlPlaneSpec) {
+	a, below := s.IAMAuthenticatorConfig, at.Child("iamAuthenticatorConfig")
+	if a == nil {
+		return
+	}
+	v.Forbidden(below, s.AccessConfig.AuthenticationMode == AccessByAPI && len(a.MapRoles)+len(a.MapUsers) > 0, "with accessConfig.authenticationMode "+AccessByAPI+" EKS does not read aws-auth: use accessEntries")
+	objects.Unique(v, below.Child("mapRoles"), a.MapRoles, "rolearn", func(r RoleMapping) string { return r.RoleARN })
+	objects.Unique(v, below.Child("mapUsers"), a.MapUsers, "userarn", func(u UserMapping) string { return u.UserARN })
+	row := func(at *field.Path, name, arn string, valid *regexp.Regexp, like, username string, groups []string) {
+		if v.Required(at.Child(name), arn, "such as "+like) && !valid.MatchString(arn) {
+			v.Invalid(at.Child(name), arn, "must be like "+like)
+		}
+		v.Required(at.Child("username"), username, "the name in the cluster")
+		if len(groups) == 0 {
+			v.Required(at.Child("groups"), "", "the groups in the cluster")
+		}
+	}
+	for i, r := range a.MapRoles {
+		row(below.Child("mapRoles").Index(i), "rolearn", r.RoleARN, mappedRole, "arn:aws:iam::123456789012:role/NAME, without a path", r.Username, r.Groups)
+	}
+	for i, u := range a.MapUsers {
+		row(below.Child("mapUsers").Index(i), "userarn", u.UserARN, mappedUser, "arn:aws:iam::123456789012:user/NAME", u.Username, u.Groups)
+	}
+}
+
 func (v *validator) accessEntry(at *field.Path, e *AccessEntry) {
 	if v.Required(at.Child("principalARN"), e.PrincipalARN, "the ARN of a user or a role of IAM") && !strings.HasPrefix(e.PrincipalARN, "arn:") {
 		v.Invalid(at.Child("principalARN"), e.PrincipalARN, "must be the ARN of a user or a role of IAM")
@@ -302,7 +332,9 @@ func servingManaged(any) field.ErrorList {
 }
 
 // managedCluster has nothing to check: controllers write the only field.
-func (v *validator) managedCluster(_ *field.Path, s *AWSManagedClusterSpec) { s.ControlPlaneEndpoint = nil }
+func (v *validator) managedCluster(_ *field.Path, s *AWSManagedClusterSpec) {
+	s.ControlPlaneEndpoint = nil
+}
 
 // managedPool is a kinds.Normaliser.
 func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) (any, field.ErrorList) {

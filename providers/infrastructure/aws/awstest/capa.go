@@ -157,7 +157,7 @@ func (c *Cloud) TrustAsCAPA(cluster string) error {
 	return err
 }
 
-// listOf returns texts as they are in JSON.
+// listOf returns texts in the form of JSON.
 func listOf(all []string) []any {
 	var out []any
 	for _, one := range all {

@@ -112,6 +112,20 @@ func (c *Cloud) Admit(cluster, token string, now time.Time) (User, error) {
 	return User{}, fmt.Errorf("neither an access entry nor aws-auth of cluster %s has %s", cluster, principal)
 }
 
+// Principal returns the user or role of IAM that a token for the API server of a cluster is of, and its session. Mapped says whether
+// the cluster lets in those in aws-auth.
+func (c *Cloud) Principal(cluster, token string, now time.Time) (principal, session string, mapped bool, err error) {
+	who, err := c.Authenticate(cluster, token, now)
+	if err != nil {
+		return "", "", false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.find(ManagedClusters, "name", cluster)
+	principal, session = principalOf(who)
+	return principal, session, t != nil && t.Attr["mode"] != "API", nil
+}
+
 // entryOf returns the access entry of a principal; nil: there is none.
 func (c *Cloud) entryOf(cluster *Thing, principal string) *Thing {
 	for _, e := range c.all(AccessEntries) {

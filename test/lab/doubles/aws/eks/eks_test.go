@@ -122,7 +122,8 @@ func TestEKSAccess(t *testing.T) {
 	w.await("a cluster of one", w.complete)
 }
 
-// TestEKSConfigMap: by default no access entry counts. The maker of a cluster is let in, and nodes of its node groups.
+// TestEKSConfigMap: by default no access entry counts. The maker of a cluster is let in, and nodes of its node groups, and who has a
+// row of aws-auth in Git, as long as it is there.
 func TestEKSConfigMap(t *testing.T) {
 	w := newWorld(t)
 	w.spec.Version, w.spec.Group = kube.Version(), 1
@@ -131,6 +132,19 @@ func TestEKSConfigMap(t *testing.T) {
 	if got, err := w.nodes("ops"); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
 		t.Errorf("somebody else sees %q, %v", got, err)
 	}
+	w.spec.Auth = `mapRoles: [{rolearn: "arn:aws:iam::123456789012:role/ops", username: "ops:{{SessionName}}", groups: [watchmen, "system:masters"]}]`
+	w.push("a row of aws-auth")
+	w.wait("ops are let in", func() bool {
+		got, err := w.nodes("ops")
+		return err == nil && len(got) == 1
+	})
+	w.spec.Auth = ""
+	w.push("no row")
+	w.wait("ops are let in no more", func() bool {
+		_, err := w.nodes("ops")
+		return err != nil && strings.Contains(err.Error(), "Unauthorized")
+	})
+	w.await("a cluster of one", w.complete)
 }
 
 // TestEKSRole: the tokens of an agent that has a role are of that role, which made the cluster.

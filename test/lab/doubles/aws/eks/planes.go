@@ -83,7 +83,7 @@ func (p *Planes) Stop(cluster string) {
 // Serve does what c asks for until ctx ends. No API server runs after that.
 func (p *Planes) Serve(ctx context.Context, c *awstest.Cloud) error {
 	var work sync.WaitGroup
-	server := &http.Server{Handler: &webhooks{c, p.log}, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: &webhooks{c, p.running, p.log}, ReadHeaderTimeout: time.Minute}
 	work.Go(func() { _ = server.Serve(p.hooks) }) // ends with Close
 	n := newNodes(c, p.log)
 	work.Go(func() {

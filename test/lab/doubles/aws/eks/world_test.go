@@ -49,6 +49,7 @@ type spec struct {
 	Access       string // of the control plane
 	Entries      string // the access entries
 	Group, Own   int    // machines of the node group, and of Fairlead
+	Auth         string // rows of the ConfigMap aws-auth
 	Identity     string // the reference to it
 	Template     string // the launch template of the node group, with an image of people; empty: it has none
 	Ungrouped    bool   // it has no node group
@@ -99,6 +100,7 @@ spec:
   network: {vpc: {id: %s}}
   accessConfig: {%s}
   accessEntries: [%s]
+  iamAuthenticatorConfig: {%s}
   identityRef: {%s}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
@@ -150,7 +152,7 @@ apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSMachineTemplate
 metadata: {name: own, namespace: prod}
 spec: {template: {spec: {instanceType: m6i.large, iamInstanceProfile: own-nodes, sshKeyName: ops, ami: {eksLookupType: AmazonLinux2023}}}}
-`, s.Deleted, s.Version, s.VPC, s.Access, s.Entries, cmp.Or(s.Identity, "kind: AWSClusterControllerIdentity, name: default"), s.Group, s.Own, s.Version)
+`, s.Deleted, s.Version, s.VPC, s.Access, s.Entries, s.Auth, cmp.Or(s.Identity, "kind: AWSClusterControllerIdentity, name: default"), s.Group, s.Own, s.Version)
 	if s.Own == 0 {
 		text, _, _ = strings.Cut(text, "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment")
 	}
