@@ -142,6 +142,10 @@ type Access struct {
 	// not stored.
 	Secrets map[fleet.SecretName]fleet.SecretData
 
+	// Hosted is what Git says of a hosted control plane; nil: machines are it. What of the cluster a Distribution looks at may
+	// depend on it.
+	Hosted *fleet.HostedControlPlane
+
 	// Certificates makes a Distribution read the expiry of the certificates of servers.
 	Certificates bool
 	// External makes Observe list external resources.

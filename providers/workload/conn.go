@@ -51,6 +51,22 @@ func (n *Conn) Get(ctx context.Context, path string, into runtime.Object) error 
 	return n.n.getAt(ctx, path, into)
 }
 
+// GetMetadata reads what each object has: its names, labels and annotations.
+func (n *Conn) GetMetadata(ctx context.Context, path string, into *metav1.PartialObjectMetadata) error {
+	data, err := n.n.rest.Get().MaxRetries(0).AbsPath(path).SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1").Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// Delete deletes an object, unless it is another one than that which was read, and what depends on it afterwards.
+func (n *Conn) Delete(ctx context.Context, path string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	o := &metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
+	return n.n.rest.Delete().MaxRetries(0).AbsPath(path).Body(o).Do(ctx).Error()
+}
+
 // GetCached reads an object, or all of a list that have the labels, where not empty, from
 // the memory of the API server. It is for what leads to decisions that can be repeated.
 func (n *Conn) GetCached(ctx context.Context, path, labels string, into runtime.Object) error {

@@ -104,7 +104,7 @@ func Access(ctx context.Context, s SecretReader, c *fleet.Cluster, plane provide
 	if err != nil {
 		return providers.Access{}, err
 	}
-	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], Tokens: providers.TokensOf(plane, c)}
+	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], Tokens: providers.TokensOf(plane, c), Hosted: c.Hosted}
 	for _, need := range needs {
 		if !need.Inside {
 			continue

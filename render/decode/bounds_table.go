@@ -2619,6 +2619,9 @@ func boundsTable() map[string]section {
 		"k8s.io/api/core/v1.ConfigMapKeySelector": {
 			"key": {required: true},
 		},
+		"k8s.io/api/core/v1.EnvVar": {
+			"name": {required: true},
+		},
 		"k8s.io/api/core/v1.FileKeySelector": {
 			"key":        {required: true},
 			"path":       {required: true},

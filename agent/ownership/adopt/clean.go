@@ -122,6 +122,7 @@ func defaultedFields() []field {
 		{"AWSManagedCluster", []string{"spec", "controlPlaneEndpoint"}, nil},
 		{"AWSManagedControlPlane", []string{"spec", "controlPlaneEndpoint"}, nil},
 		{"AWSManagedControlPlane", []string{"spec", "network", "cni"}, nil},
+		{"AWSManagedControlPlane", []string{"spec", "bastion"}, nil},
 	}
 	for _, registration := range []string{"initConfiguration", "joinConfiguration"} {
 		for kind, at := range map[string][]string{

@@ -48,6 +48,7 @@ spec:
   eksClusterName: %s
   identityRef: {kind: AWSClusterControllerIdentity, name: default}
   roleName: eks-controlplane.cluster-api-provider-aws.sigs.k8s.io
+  bastion: {enabled: false, allowedCIDRBlocks: [0.0.0.0/0, "::/0"]}
   accessConfig: {authenticationMode: api_and_config_map}
   accessEntries: [{principalARN: "arn:aws:iam::123456789012:user/fairlead", accessPolicies: [{policyARN: "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", accessScope: {type: cluster}}]}]
   endpointAccess: {public: true, private: false}

@@ -172,38 +172,53 @@ func (d Distribution) Observe(ctx context.Context, a providers.Access, w *fleet.
 	if err := d.Distribution.Observe(ctx, a, w); err != nil {
 		return err
 	}
-	return d.clusters.Call(ctx, a, "read ConfigMap kube-system/"+authName, func(ctx context.Context, n *workload.Conn) error {
-		var m corev1.ConfigMap
-		switch err := n.Get(ctx, authPath+"/"+authName, &m); {
-		case apierrors.IsForbidden(err):
-			note(w, unreadable+err.Error()+" (an access entry of the agent with AmazonEKSClusterAdminPolicy lets it)")
-			return nil
-		case err != nil && !apierrors.IsNotFound(err):
+	want, err := componentsOf(a.Hosted)
+	if err != nil {
+		return err
+	}
+	marks := make(map[string]string)
+	err = d.clusters.Call(ctx, a, "look at what EKS installs", func(ctx context.Context, n *workload.Conn) (err error) {
+		if marks[mergeAuth], err = lookAtAuth(ctx, n); err != nil {
 			return err
 		}
-		is, _, err := readAuth(&m)
-		if err != nil {
-			note(w, unreadable+err.Error())
-			return nil
-		}
-		text, err := json.Marshal(is)
-		note(w, string(text))
-		return err
+		return lookAtComponents(ctx, n, &want, marks)
 	})
+	if err == nil {
+		w.Applied = &fleet.Applied{Marks: marks}
+	}
+	return err
+}
+
+// lookAtAuth returns what is noted of the ConfigMap.
+func lookAtAuth(ctx context.Context, n *workload.Conn) (string, error) {
+	var m corev1.ConfigMap
+	switch err := n.Get(ctx, authPath+"/"+authName, &m); {
+	case apierrors.IsForbidden(err):
+		return unreadable + err.Error() + " (an access entry of the agent with AmazonEKSClusterAdminPolicy lets it)", nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return "", err
+	}
+	is, _, err := readAuth(&m)
+	if err != nil {
+		return unreadable + err.Error(), nil //nolint:nilerr // the step reports it
+	}
+	text, err := json.Marshal(is)
+	return string(text), err
 }
 
 // unreadable begins what is noted of a ConfigMap that cannot be read.
 const unreadable = "!"
-
-func note(w *fleet.Workload, text string) {
-	w.Applied = &fleet.Applied{Marks: map[string]string{mergeAuth: text}}
-}
 
 // Steps implements providers.Distribution.
 func (Distribution) Steps(c *fleet.Cluster, w *fleet.Workload) []fleet.Step {
 	if w.Applied == nil {
 		return nil
 	}
+	return append(authSteps(c, w.Applied.Marks[mergeAuth]), componentSteps(w.Applied.Marks)...)
+}
+
+// authSteps returns the steps that are due, by what was noted of the ConfigMap.
+func authSteps(c *fleet.Cluster, text string) []fleet.Step {
 	never := func(format string, args ...any) []fleet.Step {
 		return []fleet.Step{{Name: mergeAuth, When: fleet.Never, Reason: fmt.Sprintf("cannot follow iamAuthenticatorConfig: "+format, args...)}}
 	}
@@ -211,7 +226,6 @@ func (Distribution) Steps(c *fleet.Cluster, w *fleet.Workload) []fleet.Step {
 	if err != nil {
 		return never("%v", err)
 	}
-	text := w.Applied.Marks[mergeAuth]
 	if why, bad := strings.CutPrefix(text, unreadable); bad {
 		if len(want) == 0 {
 			return nil
@@ -233,12 +247,25 @@ func (Distribution) Steps(c *fleet.Cluster, w *fleet.Workload) []fleet.Step {
 	return out
 }
 
-// Apply implements providers.Distribution: rows of others do not change. The ConfigMap is written only if it did not change
-// since it was read.
+// Apply implements providers.Distribution.
 func (d Distribution) Apply(ctx context.Context, a providers.Access, c *fleet.Cluster, _ fleet.Endpoint, name string) error {
-	if name != mergeAuth {
-		return fleet.Errorf(fleet.Invalid, "take step "+name, "EKS has no such step")
+	switch name {
+	case mergeAuth:
+		return d.mergeAuth(ctx, a, c)
+	case removeKubeProxy, removeVPCCNI:
+		return d.remove(ctx, a, name)
+	case syncVPCCNI:
+		want, err := componentsOf(c.Hosted)
+		if err != nil {
+			return err
+		}
+		return d.syncEnvironment(ctx, a, want.VPCCNI.Env)
 	}
+	return fleet.Errorf(fleet.Invalid, "take step "+name, "EKS has no such step")
+}
+
+// mergeAuth writes the rows of Git into the ConfigMap, if that did not change since it was read. Rows of others do not change.
+func (d Distribution) mergeAuth(ctx context.Context, a providers.Access, c *fleet.Cluster) error {
 	op := "merge rows into ConfigMap kube-system/" + authName
 	want, err := wantedRows(c)
 	if err != nil {

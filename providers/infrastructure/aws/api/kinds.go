@@ -98,7 +98,7 @@ func ControlPlaneKinds() []fleet.Kind {
 	plane := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane, Adoptable: true},
 		kinds.Objects(managedControlPlane, newest), kinds.Objects(oldControlPlane, "v1beta1"))
 	plane.Refused, plane.Limited, plane.Unused = refusedOfManagedControlPlane("spec."), limitedOfManagedControlPlane("spec."), unusedOfManagedControlPlane("spec.")
-	plane.Refused["spec.disableVPCCNI"] = addonsByGit
+	plane.Limited["spec.disableVPCCNI"] = plane.Limited["spec.vpcCni.disable"]
 	class := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneTemplateKind, Group: group, Kind: ManagedControlPlane + "Template"},
 		kinds.BareTemplates[AWSManagedControlPlaneSpec](nil, newest))
 	class.Refused, class.Limited, class.Unused = refusedOfManagedControlPlane(below+"spec."), limitedOfManagedControlPlane(below+"spec."), unusedOfManagedControlPlane(below+"spec.")

@@ -26,6 +26,21 @@ func managed(t *testing.T, k fleet.Kind, version, spec string) (any, string) {
 	return out, kindstest.Text(errs)
 }
 
+// TestOlderNetworkPlugin: disableVPCCNI of v1beta1 is vpcCni.disable.
+func TestOlderNetworkPlugin(t *testing.T) {
+	k := api.ControlPlaneKinds()[0]
+	for text, want := range map[string]bool{`"disableVPCCNI":true,`: true, `"disableVPCCNI":true,"vpcCni":{},`: true, `"disableVPCCNI":false,`: false} {
+		out, errs := managed(t, k, "v1beta1", `{`+text+`"region":"eu-central-1","version":"v1.34.1"}`)
+		if errs != "" {
+			t.Fatal(errs)
+		}
+		n := out.(*fleet.HostedManifest).Spec.(*api.AWSManagedControlPlaneSpec).VPCCNI
+		if is := n != nil && n.Disable; is != want {
+			t.Errorf("with %s it is %t", text, is)
+		}
+	}
+}
+
 // TestManagedControlPlane: what is filled in, and what is refused.
 func TestManagedControlPlane(t *testing.T) {
 	k := api.ControlPlaneKinds()[0]
@@ -38,6 +53,15 @@ func TestManagedControlPlane(t *testing.T) {
 		"two rows of a role":       {"v1beta2", `{"region":"eu-central-1","version":"v1.34","iamAuthenticatorConfig":{"mapRoles":[{"rolearn":"arn:aws:iam::1:role/a","username":"a","groups":["g"]},{"rolearn":"arn:aws:iam::1:role/a","username":"b","groups":["g"]}]}}`, "Duplicate value"},
 		"a row without a name":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","iamAuthenticatorConfig":{"mapRoles":[{"rolearn":"arn:aws:iam::1:role/a","username":"","groups":["g"]}]}}`, "spec.iamAuthenticatorConfig.mapRoles[0].username: Required value"},
 		"a row without groups":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","iamAuthenticatorConfig":{"mapRoles":[{"rolearn":"arn:aws:iam::1:role/a","username":"a","groups":[]}]}}`, "spec.iamAuthenticatorConfig.mapRoles[0].groups: Required value"},
+		"nothing of EKS":           {"v1beta2", `{"region":"eu-central-1","version":"v1.34","kubeProxy":{"disable":true},"vpcCni":{"disable":true}}`, ""},
+		"variables":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","vpcCni":{"env":[{"name":"A","value":"1"}]}}`, ""},
+		"two variables of a name":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","vpcCni":{"env":[{"name":"A","value":"1"},{"name":"A"}]}}`, "spec.vpcCni.env[1].name: Duplicate value"},
+		"an addon and no proxy":    {"v1beta2", `{"region":"eu-central-1","version":"v1.34","kubeProxy":{"disable":true},"addons":[{"name":"kube-proxy","version":"v1"}]}`, "spec.kubeProxy.disable: Forbidden: addons has kube-proxy: leave one of both out"},
+		"an addon and no plugin":   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","vpcCni":{"disable":true},"addons":[{"name":"vpc-cni","version":"v1"}]}`, "spec.vpcCni.disable: Forbidden: addons has vpc-cni: leave one of both out"},
+		"an addon and variables":   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","vpcCni":{"env":[{"name":"A"}]},"addons":[{"name":"vpc-cni","version":"v1"}]}`, "spec.vpcCni.env: Forbidden: addons has vpc-cni: set env in its configuration"},
+		"variables of nothing":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","vpcCni":{"disable":true,"env":[{"name":"A"}]}}`, "spec.vpcCni.env: Forbidden: is for what vpcCni.disable removes"},
+		"no bastion":               {"v1beta2", `{"region":"eu-central-1","version":"v1.34","bastion":{"enabled":false,"allowedCIDRBlocks":["0.0.0.0/0","::/0"]}}`, ""},
+		"a bastion":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","bastion":{"enabled":true}}`, "spec.bastion.enabled: Forbidden: no bastion is made"},
 		"an endpoint":              {"v1beta2", `{"region":"eu-central-1","version":"v1.34","controlPlaneEndpoint":{"host":"a","port":443}}`, ""},
 		"rules of Calico":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"cni":{"cniIngressRules":[{"description":"bgp (calico)","protocol":"tcp","fromPort":179,"toPort":179},{"description":"IP-in-IP (calico)","protocol":"4","fromPort":-1,"toPort":65535}]}}}`, ""},
 		"no rules of a plugin":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"cni":{}}}`, ""},

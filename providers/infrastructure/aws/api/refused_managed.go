@@ -7,19 +7,14 @@ const (
 	noPlaneBastion = "no bastion is made: make one in the VPC, outside of the cluster"
 	noEndpoint     = "EKS gives the endpoint: leave it out"
 	endpointOfEKS  = "written by controllers: EKS gives the endpoint"
-	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
 )
 
 // refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane, below at.
 func refusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
-		at + "bastion":                 noPlaneBastion,
-		at + "kubeProxy.disable":       addonsByGit,
 		at + "roleAdditionalPolicies":  noRoles,
 		at + "rolePermissionsBoundary": noRoles,
 		at + "secondaryCidrBlock":      "a VPC that is made has one range yet: leave it out, or give a VPC of your own by its id",
-		at + "vpcCni.disable":          addonsByGit,
-		at + "vpcCni.env":              "the DaemonSet aws-node is not changed: apply it with a ClusterResourceSet or a HelmChartProxy",
 
 		at + "network.additionalControlPlaneIngressRules": groupsOfEKS,
 		at + "network.additionalNodeIngressRules":         groupsOfEKS,
@@ -57,6 +52,7 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane(at string) map[string]string {
 	out := map[string]string{
+		at + "bastion":              "upstream's webhook writes it; with enabled: true it is refused, since no bastion is made",
 		at + "controlPlaneEndpoint": endpointOfEKS,
 		at + "partition":            "the region says which partition it is",
 	}

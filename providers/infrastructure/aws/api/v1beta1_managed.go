@@ -58,6 +58,12 @@ func oldControlPlane(o metav1.Object, at *field.Path, old *v1beta1ControlPlaneSp
 	if len(v.Errs) > 0 {
 		return nil, v.Errors()
 	}
+	if old.DisableVPCCNI {
+		if spec.VPCCNI == nil {
+			spec.VPCCNI = &VPCCNI{}
+		}
+		spec.VPCCNI.Disable = true
+	}
 	for i := range spec.Addons { // v1beta1 has another default
 		spec.Addons[i].ConflictResolution = cmp.Or(spec.Addons[i].ConflictResolution, RefuseConflicts)
 	}

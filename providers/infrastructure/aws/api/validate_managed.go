@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -98,7 +99,10 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	if s.Network == nil {
 		s.Network = &Network{}
 	}
-	s.ControlPlaneEndpoint = nil
+	if s.Bastion != nil {
+		v.Forbidden(at.Child("bastion", "enabled"), s.Bastion.Enabled, noPlaneBastion)
+	}
+	s.ControlPlaneEndpoint, s.Bastion = nil, nil
 	if cni := s.Network.CNI; cni != nil && len(cni.CNIIngressRules) > 0 && !slices.Equal(cni.CNIIngressRules, calicoRules()) {
 		v.Forbidden(at.Child("network", "cni"), true, groupsOfEKS)
 	}
@@ -115,6 +119,7 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	v.authenticator(at, s)
 	v.endpointAccess(at.Child("endpointAccess"), s)
 	v.addons(at.Child("addons"), s)
+	v.components(at, s)
 	if s.OIDCIdentityProviderConfig != nil {
 		v.identityProvider(at.Child("oidcIdentityProviderConfig"), s.OIDCIdentityProviderConfig)
 	}
@@ -236,6 +241,23 @@ func (v *validator) access(at *field.Path, s *AWSManagedControlPlaneSpec) {
 	objects.Unique(v, entries, s.AccessEntries, "principalARN", func(e AccessEntry) string { return e.PrincipalARN })
 	for i := range s.AccessEntries {
 		v.accessEntry(entries.Index(i), &s.AccessEntries[i])
+	}
+}
+
+// components checks what is to become of what EKS installs by itself. What an addon of EKS installs is kept by EKS.
+func (v *validator) components(at *field.Path, s *AWSManagedControlPlaneSpec) {
+	has := func(addon string) bool {
+		return slices.ContainsFunc(s.Addons, func(a Addon) bool { return a.Name == addon })
+	}
+	const kubeProxy, plugin = "kube-proxy", "vpc-cni"
+	if s.KubeProxy != nil {
+		v.Forbidden(at.Child("kubeProxy", "disable"), s.KubeProxy.Disable && has(kubeProxy), "addons has "+kubeProxy+": leave one of both out")
+	}
+	if n := s.VPCCNI; n != nil {
+		v.Forbidden(at.Child("vpcCni", "disable"), n.Disable && has(plugin), "addons has "+plugin+": leave one of both out")
+		v.Forbidden(at.Child("vpcCni", "env"), len(n.Env) > 0 && has(plugin), "addons has "+plugin+": set env in its configuration")
+		v.Forbidden(at.Child("vpcCni", "env"), len(n.Env) > 0 && n.Disable, "is for what vpcCni.disable removes: leave one of both out")
+		objects.Unique(v, at.Child("vpcCni", "env"), n.Env, "name", func(e corev1.EnvVar) string { return e.Name })
 	}
 }
 
