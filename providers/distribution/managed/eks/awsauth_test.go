@@ -3,8 +3,14 @@ package eks_test
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -182,8 +188,15 @@ func TestAWSAuth(t *testing.T) {
 	w.git("")
 	w.follow("rows of ConfigMap kube-system/aws-auth differ: − mapRoles arn:aws:iam::1:role/ops")
 	w.want("["+ofNodes+", "+ofPeople+"]", "")
-	if m := w.is(); m.Annotations["fairlead.dev/rows"] != "" {
+	if m := w.is(); len(m.Annotations) > 0 {
 		t.Errorf("its annotations are %v", m.Annotations)
+	}
+	users := "# written by hand\n- " + alice + "\n"
+	w.has(map[string]string{"mapUsers": users})
+	w.git("{mapRoles: [" + ofGit + "]}")
+	w.follow("rows of ConfigMap kube-system/aws-auth differ: + mapRoles arn:aws:iam::1:role/ops")
+	if is := w.is().Data["mapUsers"]; is != users {
+		t.Errorf("a list in which nothing changes is %q", is)
 	}
 }
 
@@ -205,6 +218,11 @@ func TestAWSAuthOfOthers(t *testing.T) {
 	if steps := w.steps(); len(steps) > 0 {
 		t.Errorf("to do is %+v", steps)
 	}
+	w.git("{mapRoles: [{rolearn: 'arn:aws:iam::1:role/people', username: people, groups: [view]}, " + ofGit + "]}")
+	w.follow("rows of ConfigMap kube-system/aws-auth differ: + mapRoles arn:aws:iam::1:role/ops")
+	w.git("") // and that of somebody else stays
+	w.follow("rows of ConfigMap kube-system/aws-auth differ: − mapRoles arn:aws:iam::1:role/ops")
+	w.want("["+ofPeople+"]", "")
 	w.git("{mapRoles: [{rolearn: 'arn:aws:iam::1:role/people', username: people, groups: [edit]}, " + ofGit + "]}")
 	steps := w.steps()
 	if len(steps) != 2 || steps[0].When != fleet.Never || !strings.Contains(steps[0].Reason, "has another row of mapRoles arn:aws:iam::1:role/people, which somebody else wrote (make both equal, or delete the row in the cluster)") {
@@ -245,7 +263,7 @@ func TestAWSAuthUnreadable(t *testing.T) {
 	}
 }
 
-// TestAWSAuthByTwo: what somebody writes between the look and the change is not lost.
+// TestAWSAuthByTwo: what somebody writes between the look and the change, or between reading and writing, is not lost.
 func TestAWSAuthByTwo(t *testing.T) {
 	w := newAuthWorld(t)
 	w.has(map[string]string{"mapRoles": "- " + ofNodes + "\n"})
@@ -258,7 +276,37 @@ func TestAWSAuthByTwo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("["+ofNodes+", "+ofPeople+", "+ofGit+"]", "")
-	if err := w.d.Apply(t.Context(), w.access, &w.c, fleet.Endpoint{}, "AnotherStep"); fleet.KindOf(err) == "" {
-		t.Error("a step of others was taken")
+	w.has(map[string]string{"mapRoles": "- " + ofNodes + "\n"})
+	once := sync.OnceFunc(func() { w.has(map[string]string{"mapRoles": "- " + ofNodes + "\n- " + ofPeople + "\n"}) })
+	w.before(http.MethodPatch, once)
+	if err := w.d.Apply(t.Context(), w.access, &w.c, fleet.Endpoint{}, "MergeAWSAuth"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("with another one in between: %v", err)
 	}
+	w.want("["+ofNodes+", "+ofPeople+"]", "")
+	if err := w.d.Apply(t.Context(), w.access, &w.c, fleet.Endpoint{}, "AnotherStep"); fleet.KindOf(err) != fleet.Invalid {
+		t.Errorf("a step of others: %v", err)
+	}
+}
+
+// before has the agent reach the API server by way of a proxy that calls do before each request of a method.
+func (w *authWorld) before(method string, do func()) {
+	w.Helper()
+	transport, err := rest.TransportFor(w.server.Config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	to, err := url.Parse(w.server.Config.Host)
+	if err != nil {
+		w.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		if r.In.Method == method {
+			do()
+		}
+	}}
+	server := httptest.NewTLSServer(proxy)
+	w.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	w.as(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
