@@ -322,7 +322,7 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 		if _, err := part(f, f.l.nats, arm.NATs, nat, "nat-"+nat, "networkSpec.subnets.natGateway"); err != nil {
 			return err
 		}
-		if _, err := part(f, f.l.ips, arm.PublicIPs, f.natIPName(s), "ip-"+nat, "networkSpec.subnets.natGateway.ip"); err != nil {
+		if _, err := part(f, f.l.ips, arm.PublicIPs, f.natIPName(s), f.natIPPart(nat), "networkSpec.subnets.natGateway.ip"); err != nil {
 			return err
 		}
 	}

@@ -112,6 +112,14 @@ func (v *view) natIPName(s *api.Subnet) string {
 	return "pip-" + v.natName(s)
 }
 
+// natIPPart is the part of a cluster that the address of a NAT gateway is: another one than that of the API server.
+func (v *view) natIPPart(name string) string {
+	if part := "ip-" + name; part != balancerIPPart || v.c.ServedElsewhere() || v.spec.NetworkSpec.APIServerLB.Type == api.Internal {
+		return part
+	}
+	return "nat-ip-" + name
+}
+
 func (v *view) balancerName() string {
 	lb := v.spec.NetworkSpec.APIServerLB
 	return cmp.Or(lb.Name, v.named(map[string]string{api.Public: "-public-lb", api.Internal: "-internal-lb"}[lb.Type]))

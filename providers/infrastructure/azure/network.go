@@ -371,7 +371,7 @@ func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NA
 	if s.NATGateway != nil {
 		zones, want = s.NATGateway.Zones, s.NATGateway.IP
 	}
-	ip := there(v, d, &v.ips, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
+	ip := there(v, d, &v.ips, arm.PublicIPs, v.natIPPart(name), v.natIPName(s), nil, func() map[string]any {
 		label := ""
 		if want != nil {
 			label = labelIn(want.DNSName)

@@ -105,8 +105,7 @@ func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEn
 	}
 	leads := func(c api.PrivateLinkConnection) bool {
 		return slices.ContainsFunc(connections, func(has arm.Resource[arm.Connection]) bool {
-			groups := slices.Equal(slices.Sorted(slices.Values(has.Properties.Groups)), slices.Sorted(slices.Values(c.GroupIDs)))
-			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID) && (groups || len(c.GroupIDs) == 0)
+			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID) && (len(c.GroupIDs) == 0 || sameTexts(has.Properties.Groups, c.GroupIDs))
 		})
 	}
 	for _, c := range e.PrivateLinkServiceConnections {

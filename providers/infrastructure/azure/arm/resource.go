@@ -152,6 +152,7 @@ type Balancer struct {
 type OutboundRule struct {
 	Idle      int32 `json:"idleTimeoutInMinutes"`
 	Frontends []Ref `json:"frontendIPConfigurations"`
+	Pool      Ref   `json:"backendAddressPool"`
 }
 
 // Frontend is an address of a load balancer.
@@ -346,7 +347,7 @@ type Usage struct {
 // The versions of the API, by namespace and the last type.
 const (
 	groupVersion    = "2024-03-01"
-	computeVersion  = "2024-07-01"
+	computeVersion  = "2025-04-01" // the first that tags interfaces made with a VM
 	diskVersion     = "2024-03-02"
 	galleryVersion  = "2024-03-03"
 	rightsVersion   = "2022-04-01"

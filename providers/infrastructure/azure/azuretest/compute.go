@@ -201,6 +201,15 @@ func (c *Cloud) withoutSix(p object) string {
 	return ""
 }
 
+// tagsOfParts is the first version of the API in which the interfaces and public addresses of a new VM have tags.
+// Source: azure-sdk-for-go, armcompute, CHANGELOG, 7.1.0.
+const tagsOfParts = "2025-04-01"
+
+// hasTaggedParts reports whether an interface of a new VM has tags.
+func hasTaggedParts(p object) bool {
+	return slices.ContainsFunc(interfaces(p), func(o object) bool { return o["tags"] != nil })
+}
+
 func interfaces(p object) []object {
 	network, _ := p["networkProfile"].(object)
 	list, _ := network["networkInterfaceConfigurations"].([]any)

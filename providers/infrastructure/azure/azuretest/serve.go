@@ -272,6 +272,10 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 	}
 	switch kind {
 	case "virtualmachines":
+		if q.URL.Query().Get("api-version") < tagsOfParts && hasTaggedParts(properties(body)) {
+			refuse(w, http.StatusBadRequest, "BadRequest", "Could not find member 'tags' on object of type 'VirtualMachineNetworkInterfaceConfiguration'.") // the text is not that of Azure
+			return
+		}
 		c.putVM(w, id, body, r)
 		return
 	case managedKind:
