@@ -29,14 +29,14 @@ func eksAnswers() map[string]string {
 		nodes = "in place: EKS gives it to the Nodes"
 	)
 	return map[string]string{
-		"NodeadmConfig":                                               answerTo("TemplateMachine", ""),
-		"NodeadmConfigTemplate":                                       replaces,
-		"AWSMachinePool spec.availabilityZones":                       "next machine",
-		"AWSMachinePool spec.availabilityZoneSubnetType":              "next machine",
-		"AWSMachinePool spec.refreshPreferences":                      own,
-		"AWSMachinePool spec.subnets":                                 "next machine",
-		"AWSManagedControlPlane metadata":                             "nothing: no annotation of this kind does anything",
-		"AWSManagedControlPlane spec.accessConfig.authenticationMode": "in place from config_map by way of api_and_config_map to api; refused on the way back",
+		"NodeadmConfig":                                                                    answerTo("TemplateMachine", ""),
+		"NodeadmConfigTemplate":                                                            replaces,
+		"AWSMachinePool spec.availabilityZones":                                            "next machine",
+		"AWSMachinePool spec.availabilityZoneSubnetType":                                   "next machine",
+		"AWSMachinePool spec.refreshPreferences":                                           own,
+		"AWSMachinePool spec.subnets":                                                      "next machine",
+		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
+		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
@@ -123,6 +123,7 @@ func aksAnswers() map[string]string {
 		"AzureManagedMachinePool spec.mode":                                         own,
 		"AzureManagedMachinePool spec.nodeLabels":                                   "in place: AKS gives them to the Nodes",
 		"AzureManagedMachinePool spec.scaleDownMode":                                own,
+		"AzureManagedMachinePool spec.scaling":                                      "in place: AKS decides the number of machines within the bounds; without them, Git",
 		"AzureManagedMachinePool spec.taints":                                       "in place: AKS gives them to the Nodes",
 	}
 }

@@ -62,6 +62,7 @@ func Kinds() []fleet.Kind {
 	managed.Serving = servingManaged
 	manageds := kind(fleet.InfrastructureClusterTemplate, managedClusterKind+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedClusterTemplate), version))
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))
+	pool.Range = scalingOf
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool("spec."), limitedOfManagedPool("spec."), unusedOfManagedPool("spec.")
 	pools := kind(fleet.InfrastructureMachinePoolTemplate, managedPoolKind+"Template", kinds.BareTemplates(managedPool, version))
 	pools.Refused, pools.Limited, pools.Unused = refusedOfManagedPool(below+"spec."), limitedOfManagedPool(below+"spec."), unusedOfManagedPool(below+"spec.")

@@ -184,16 +184,48 @@ metadata: {name: eu-1-pool0, namespace: prod}
 spec: {mode: System, name: pool0, sku: Standard_D4s_v5}
 `
 
+// decoded returns the clusters of an overlay, and what is wrong with it.
+func decoded(text string) ([]fleet.Cluster, string) {
+	var objects []render.Object
+	for part := range strings.SplitSeq(text, "\n---\n") {
+		objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(part)})
+	}
+	clusters, problems := decode.New("f", slices.Concat(api.Kinds(), api.ControlPlaneKinds())).Decode("overlay", objects)
+	return clusters, fmt.Sprint(problems)
+}
+
+// TestScaling: an agent pool whose object has scaling is one whose number AKS decides, with or without the annotations that say the
+// same. Others are refused.
+func TestScaling(t *testing.T) {
+	const min, max = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size", "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+	for name, tc := range map[string]struct {
+		notes, replicas, want string
+		count                 int
+	}{
+		"alone":                {"", "replicas: 2", "", 3},
+		"no number":            {"", "minReadySeconds: 0", "", 3},
+		"more machines":        {"", "replicas: 9", "", 5},
+		"by whom, as CAPZ has": {`cluster.x-k8s.io/replicas-managed-by: aks`, "replicas: 4", "", 4},
+		"the same bounds":      {`cluster.x-k8s.io/replicas-managed-by: aks, ` + min + `: "3", ` + max + `: "5"`, "replicas: 4", "", 4},
+		"other bounds":         {`cluster.x-k8s.io/replicas-managed-by: aks, ` + min + `: "3", ` + max + `: "6"`, "replicas: 4", "bounds the number of machines from 3 to 6, and the AzureManagedMachinePool from 3 to 5", 4},
+		"Git decides":          {`cluster.x-k8s.io/replicas-managed-by: "false"`, "replicas: 4", "has the cloud decide the number of machines, from 3 to 5", 4},
+	} {
+		text := strings.NewReplacer("{name: eu-1-pool0, namespace: prod}\nspec:\n", "{name: eu-1-pool0, namespace: prod, annotations: {"+tc.notes+"}}\nspec:\n", "replicas: 2", tc.replicas, "mode: System, name", "scaling: {minSize: 3, maxSize: 5}, mode: System, name").Replace(aksOverlay)
+		clusters, problems := decoded(strings.Replace(text, "minReadySeconds: 0", "", 1))
+		if (tc.want == "") != (problems == "[]") || !strings.Contains(problems, tc.want) {
+			t.Errorf("%s: problems %s, want %q", name, problems, tc.want)
+		}
+		if tc.want != "" {
+			continue
+		}
+		if p := clusters[0].KeptPools[0]; p.Range == nil || *p.Range != (fleet.PoolRange{Min: 3, Max: 5}) || p.Count != tc.count {
+			t.Errorf("%s: %d machines in %v", name, p.Count, p.Range)
+		}
+	}
+}
+
 // TestManagedClusterInGit: what a cluster of AKS is in Git, and what is refused of it, empty or not.
 func TestManagedClusterInGit(t *testing.T) {
-	decoded := func(text string) ([]fleet.Cluster, string) {
-		var objects []render.Object
-		for part := range strings.SplitSeq(text, "\n---\n") {
-			objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(part)})
-		}
-		clusters, problems := decode.New("f", slices.Concat(api.Kinds(), api.ControlPlaneKinds())).Decode("overlay", objects)
-		return clusters, fmt.Sprint(problems)
-	}
 	clusters, problems := decoded(aksOverlay)
 	if len(clusters) != 1 || problems != "[]" {
 		t.Fatalf("%d clusters, problems %s", len(clusters), problems)
@@ -213,7 +245,10 @@ func TestManagedClusterInGit(t *testing.T) {
 		"version: v1.34.1, resource>version: v1.34.1, asoManagedClusterPatches: [], resource":           "no objects of Azure Service Operator",
 		"version: v1.34.1, resource>version: v1.34.1, autoscalerProfile: {scanInterval: 10m}, resource": "a number of seconds",
 		"version: v1.34.1, resource>version: v1.34.1, fieldOfTomorrow: {}, resource":                    "fieldOfTomorrow",
-		"mode: System, name>scaling: {}, mode: System, name":                                            "the MachinePool says who decides the number",
+		"mode: System, name>scaling: {}, mode: System, name":                                            "minSize and maxSize",
+		"mode: System, name>scaling: {minSize: 3, maxSize: 2}, mode: System, name":                      "spec.scaling.maxSize",
+		"mode: System, name>scaling: {minSize: -1, maxSize: 2}, mode: System, name":                     "spec.scaling.minSize",
+		"mode: System, name>scaling: {minSize: 0, maxSize: 0}, mode: System, name":                      "spec.scaling.maxSize",
 		"mode: System, name>linuxOSConfig: {sysctls: {fsNrOpen: 1}}, mode: System, name":                "8192",
 		"spec: {}>spec: {controlPlaneEndpoint: {}}":                                                     "AKS gives the endpoint",
 		"kind: AzureManagedControlPlane, name: aks-1>kind: KubeadmControlPlane, name: aks-1":            "is for a control plane that AKS keeps",

@@ -62,7 +62,6 @@ func unusedOfManagedControlPlane(at string) map[string]string {
 func refusedOfManagedPool(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClustersAgentPoolPatches": noPatches,
-		at + "scaling": "the MachinePool says who decides the number: give it the annotation cluster.x-k8s.io/replicas-managed-by, and the bounds as cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size and -max-size",
 	}
 }
 

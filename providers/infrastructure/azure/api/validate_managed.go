@@ -289,6 +289,9 @@ func managedPool(o metav1.Object, at *field.Path, s *AzureManagedMachinePoolSpec
 	if c := s.LinuxOSConfig; c != nil && c.SwapFileSizeMB != nil && (s.KubeletConfig == nil || s.KubeletConfig.FailSwapOn == nil || *s.KubeletConfig.FailSwapOn) {
 		v.Invalid(at.Child("linuxOSConfig", "swapFileSizeMB"), *c.SwapFileSizeMB, "needs kubeletConfig.failSwapOn: false")
 	}
+	if s.Scaling != nil {
+		v.scaling(at.Child("scaling"), s.Scaling)
+	}
 	v.named(at.Child("subnetName"), s.SubnetName)
 	for k := range s.NodeLabels {
 		v.Forbidden(at.Child("nodeLabels").Key(k), strings.HasPrefix(k, AKSLabels), "labels of kubernetes.azure.com are set by AKS: leave it out")
@@ -301,6 +304,25 @@ func managedPool(o metav1.Object, at *field.Path, s *AzureManagedMachinePoolSpec
 	}
 	slices.SortFunc(v.Errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
 	return s, v.Errors()
+}
+
+// scaling checks the bounds of the number of machines.
+func (v *validator) scaling(at *field.Path, s *PoolScaling) {
+	if s.MinSize == nil || s.MaxSize == nil {
+		v.Add(field.Required(at, "minSize and maxSize, between which AKS decides the number of machines"))
+		return
+	}
+	objects.Within(v, at.Child("minSize"), *s.MinSize, 0, fleet.MaxReplicas, "must be a number of machines")
+	objects.Within(v, at.Child("maxSize"), *s.MaxSize, max(1, *s.MinSize), fleet.MaxReplicas, "must be a number of machines, of minSize or more, and of 1 or more")
+}
+
+// scalingOf implements fleet.Kind.
+func scalingOf(spec any) *fleet.PoolRange {
+	s, ok := spec.(*AzureManagedMachinePoolSpec)
+	if !ok || s.Scaling == nil || s.Scaling.MinSize == nil || s.Scaling.MaxSize == nil {
+		return nil
+	}
+	return &fleet.PoolRange{Min: int(*s.Scaling.MinSize), Max: int(*s.Scaling.MaxSize)}
 }
 
 // AKSLabels begins the labels and taints that AKS sets by itself.
