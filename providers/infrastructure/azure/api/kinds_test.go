@@ -124,6 +124,11 @@ func TestClusters(t *testing.T) {
 	if got := kindstest.YAML(t, spec); len(errs) > 0 || got != want {
 		t.Errorf("the least is normalised to %v\n%s", errs, got)
 	}
+	written := strings.Replace(cluster, "{name: fleet}", "{name: fleet, apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, uid: a, resourceVersion: '1', fieldPath: spec}", 1) // by controllers
+	spec, errs = kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureCluster"), "v1beta1", written, nil)
+	if got := kindstest.YAML(t, spec); len(errs) > 0 || got != want {
+		t.Errorf("what controllers write is normalised to %v\n%s", errs, got)
+	}
 }
 
 // TestMachines: the same of machines.

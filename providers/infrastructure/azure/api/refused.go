@@ -9,7 +9,7 @@ const (
 	ofTheCluster   = "that of the cluster"
 	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	oneRangeOfFour = "one range of IPv4"
-	ofReference    = "an identity is named by kind, name and namespace: leave the field out"
+	ofReference    = "has no meaning here, as in Cluster API"
 	oneAddress     = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
 	noRoles        = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
 )
@@ -26,8 +26,6 @@ func refusedOfCluster(at string) map[string]string {
 		bastion + "subnet.serviceEndpoints": plain,
 
 		at + "extendedLocation": noEdge,
-
-		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
 
 		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
 		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
@@ -69,6 +67,9 @@ func unusedOfCluster(at string) map[string]string {
 	net := at + "networkSpec."
 	return map[string]string{
 		at + "identityRef.apiVersion":             "the kind says what it is",
+		at + "identityRef.fieldPath":              ofReference,
+		at + "identityRef.resourceVersion":        ofReference,
+		at + "identityRef.uid":                    ofReference,
 		net + "vnet.id":                           writtenBack,
 		net + "subnets.id":                        writtenBack,
 		at + "bastionSpec.azureBastion.subnet.id": writtenBack,

@@ -17,8 +17,6 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
 		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
 
-		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
-
 		at + "virtualNetwork.subnet.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
@@ -53,8 +51,11 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		at + "identityRef.apiVersion": "the kind says what it is",
-		at + "machineTemplate":        "a control plane of AKS has no machines",
+		at + "identityRef.apiVersion":      "the kind says what it is",
+		at + "identityRef.fieldPath":       ofReference,
+		at + "identityRef.resourceVersion": ofReference,
+		at + "identityRef.uid":             ofReference,
+		at + "machineTemplate":             "a control plane of AKS has no machines",
 	}
 }
 

@@ -119,7 +119,7 @@ func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	v.tags(at.Child("additionalTags"), s.AdditionalTags)
 	if r := s.IdentityRef; r != nil {
 		ref := at.Child("identityRef")
-		r.Kind, r.APIVersion = cmp.Or(r.Kind, IdentityKind), ""
+		*r = IdentityReference{Kind: cmp.Or(r.Kind, IdentityKind), Name: r.Name, Namespace: r.Namespace}
 		objects.Enum(v, ref.Child("kind"), r.Kind, IdentityKind)
 		v.Required(ref.Child("name"), r.Name, "the name of the AzureClusterIdentity")
 	}
