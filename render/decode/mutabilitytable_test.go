@@ -319,6 +319,7 @@ func otherAnswers() map[string]string {
 		"AzureCluster spec.networkSpec.nodeOutboundLB":                             outbound,
 		"AzureCluster spec.networkSpec.privateDNSZone":                             known,
 		"AzureCluster spec.networkSpec.privateDNSZoneName":                         known,
+		"AzureCluster spec.networkSpec.privateDNSZoneResourceGroup":                "refused: the zone stays where it is, and the cluster reports it",
 		"AzureCluster spec.networkSpec.subnets":                                    "in place where one is added; one that is there stays as it was made; one that went stays until the cluster goes",
 		"AzureCluster spec.networkSpec.subnets.natGateway.name":                    "in place: the subnet gets another one, and the former stays until the cluster goes",
 		"AzureCluster spec.networkSpec.subnets.privateEndpoints":                   keepsService,

@@ -190,7 +190,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 	if f.theirs(v.group.Tags) || c.Owns(tagsFrom(v.group.Tags)) {
 		f.add("resource group "+v.place.group, arm.GroupID(v.place.Subscription(), v.place.group), "group", v.group.Tags)
 	}
-	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, f.outbound, func() error { return f.access(ctx) }} {
+	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, func() error { return f.endpoint(ctx) }, f.outbound, func() error { return f.access(ctx) }} {
 		if err := find(); err != nil {
 			return nil, nil, err
 		}
@@ -243,10 +243,10 @@ func (f *finder) with(what, id string, has arm.Tags, tags map[string]string) {
 // part adds the thing of a kind called name as a part of the cluster. field is where Git names it.
 func part[P any](f *finder, all snapshot.Set[arm.Resource[P]], kind, name, as, field string) (*arm.Resource[P], error) {
 	what := kindName(kind) + " " + name
-	r := all.Get(strings.ToLower(f.place.resource(kind, name)))
+	r := all.Get(strings.ToLower(f.idOf(kind, name)))
 	switch {
 	case r == nil:
-		return nil, fleet.Errorf(fleet.NotFound, f.op, "resource group %s has no %s (name that of Cluster API in %s)", f.place.group, what, field)
+		return nil, fleet.Errorf(fleet.NotFound, f.op, "resource group %s has no %s (name that of Cluster API in %s)", strings.Split(f.idOf(kind, name), "/")[4], what, field)
 	case !f.theirs(r.Tags) && !f.c.Owns(tagsFrom(r.Tags)):
 		return nil, fleet.Errorf(fleet.Conflict, f.op, "%s has no tag %s=owned (it is not of this cluster; name that of Cluster API in %s)", what, theirCluster+f.c.Key.Name, field)
 	}
@@ -388,7 +388,7 @@ func (f *finder) outbound() error {
 // listed adds a thing of a kind that no listing of the cluster has, as part does.
 func listed(ctx context.Context, f *finder, kind, name, as, field string) error {
 	var is arm.Resource[arm.State]
-	err := f.place.Get(ctx, f.place.resource(kind, name), &is)
+	err := f.place.Get(ctx, f.idOf(kind, name), &is)
 	var all snapshot.Set[arm.Resource[arm.State]]
 	switch {
 	case err == nil:
@@ -405,7 +405,7 @@ func (f *finder) has(what string) bool {
 }
 
 // endpoint finds the load balancer of the API server, with its address and name.
-func (f *finder) endpoint() error {
+func (f *finder) endpoint(ctx context.Context) error {
 	if f.c.ServedElsewhere() {
 		return nil
 	}
@@ -416,7 +416,7 @@ func (f *finder) endpoint() error {
 	}
 	if f.spec.NetworkSpec.APIServerLB.Type == api.Internal {
 		if f.spec.NetworkSpec.PrivateDNSZone != "None" {
-			_, err = part(f, f.l.zones, arm.Zones, f.zoneName(), zonePart, "networkSpec.privateDNSZoneName")
+			err = listed(ctx, f, arm.Zones, f.zoneName(), zonePart, "networkSpec.privateDNSZoneName and privateDNSZoneResourceGroup")
 		}
 		return err
 	}

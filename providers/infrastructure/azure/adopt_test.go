@@ -96,6 +96,7 @@ func TestAdopt(t *testing.T) {
 	}{
 		"public":                           {azuretest.CAPZ{}, ""},
 		"internal":                         {azuretest.CAPZ{Internal: true}, ""},
+		"a private zone elsewhere":         {azuretest.CAPZ{Internal: true, ZoneGroup: "dns"}, ", privateDNSZoneName: eu-1.capz.io, privateDNSZoneResourceGroup: dns"},
 		"a given VNet":                     {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
 		"a peering":                        {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
 		"outbound load balancers":          {azuretest.CAPZ{Internal: true, Outbound: true}, ", nodeOutboundLB: {frontendIPsCount: 1}, controlPlaneOutboundLB: {frontendIPsCount: 1}"},

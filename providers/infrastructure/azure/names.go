@@ -165,6 +165,19 @@ func labelIn(name string) string {
 	return first
 }
 
+// idOf returns the id that a thing of the network of the cluster has, or is to have: a private zone may be in another resource group.
+func (v *view) idOf(kind, name string) string {
+	if kind == arm.Zones {
+		return v.zoneGroup() + "/providers/" + kind + "/" + name
+	}
+	return v.place.resource(kind, name)
+}
+
+// zoneGroup returns the id of the resource group of the private zone.
+func (v *view) zoneGroup() string {
+	return arm.GroupID(v.place.Subscription(), cmp.Or(v.spec.NetworkSpec.PrivateDNSZoneResourceGroup, v.place.group))
+}
+
 func (v *view) zoneName() string {
 	return cmp.Or(v.spec.NetworkSpec.PrivateDNSZoneName, v.c.Key.Name+".capz.io")
 }

@@ -194,7 +194,7 @@ func partOf[P any](all []arm.Resource[P], part, name string) *arm.Resource[P] {
 func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) steps.Step {
 	what := "create " + kindName(kind) + " " + name
 	return steps.Step{What: what, Essential: true, Do: func(ctx context.Context) error {
-		r := arm.Resource[P]{ID: v.place.resource(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
+		r := arm.Resource[P]{ID: v.idOf(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
 		body["tags"], body["location"] = r.Tags, r.Location
 		if kind == arm.Zones {
 			body["location"] = "global"

@@ -150,7 +150,15 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 		}
 	}
 	if v.given != nil && !v.vnetInGroup() {
-		needs[arm.GroupID(v.place.Subscription(), v.spec.NetworkSpec.VNet.ResourceGroup)] = []string{arm.VNets + "/read", arm.VNets + "/subnets/join/action"}
+		at := arm.GroupID(v.place.Subscription(), v.spec.NetworkSpec.VNet.ResourceGroup)
+		needs[at] = append(needs[at], arm.VNets+"/read", arm.VNets+"/subnets/join/action")
+	}
+	if group := v.spec.NetworkSpec.PrivateDNSZoneResourceGroup; group != "" && !strings.EqualFold(group, v.place.group) && zoned(v) {
+		for _, r := range rights() {
+			if strings.HasPrefix(r.action, arm.Zones+"/") {
+				needs[v.zoneGroup()] = append(needs[v.zoneGroup()], r.action)
+			}
+		}
 	}
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
 		if group := v.spec.NetworkSpec.VNet.Peerings[i].ResourceGroup; group != "" && !strings.EqualFold(group, v.place.group) && peered(v) {
@@ -159,7 +167,8 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 			if zoned(v) { // the zone is known there
 				of = append(of, arm.VNets+"/join/action")
 			}
-			needs[arm.GroupID(v.place.Subscription(), group)] = of
+			at := arm.GroupID(v.place.Subscription(), group)
+			needs[at] = append(needs[at], of...)
 		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(needs)) {

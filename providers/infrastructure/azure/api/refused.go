@@ -27,7 +27,6 @@ func refusedOfCluster(at string) map[string]string {
 
 		at + "extendedLocation": noEdge,
 
-		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
 		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
@@ -41,6 +40,7 @@ func limitedOfCluster(at string) map[string]string {
 		at + "controlPlaneEnabled":                "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
 		at + "identityRef.kind":                   IdentityKind,
 		net + "apiServerLB.sku":                   "Standard",
+		net + "privateDNSZoneResourceGroup":       "a resource group that exists, with privateDNSZoneName",
 		net + "apiServerLB.frontendIPs":           "one address",
 		net + "apiServerLB.frontendIPsCount":      "1",
 		net + "vnet.cidrBlocks":                   both,

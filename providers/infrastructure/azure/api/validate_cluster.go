@@ -155,7 +155,15 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 	if n.PrivateDNSZone != "" {
 		objects.Enum(v, at.Child("privateDNSZone"), n.PrivateDNSZone, "System", "None")
 	}
-	for _, f := range [][2]string{{"privateDNSZone", n.PrivateDNSZone}, {"privateDNSZoneName", n.PrivateDNSZoneName}} {
+	if g := n.PrivateDNSZoneResourceGroup; g != "" {
+		below := at.Child("privateDNSZoneResourceGroup")
+		if !groupName.MatchString(g) {
+			v.Invalid(below, g, "must be the name of a resource group")
+		}
+		v.Forbidden(below, n.PrivateDNSZone == "None", "no private zone is made: leave it out, or set privateDNSZone: System")
+		v.Forbidden(below, n.PrivateDNSZoneName == "", "name the zone in privateDNSZoneName, too: the one by default is in the resource group of the cluster")
+	}
+	for _, f := range [][2]string{{"privateDNSZone", n.PrivateDNSZone}, {"privateDNSZoneName", n.PrivateDNSZoneName}, {"privateDNSZoneResourceGroup", n.PrivateDNSZoneResourceGroup}} {
 		v.Forbidden(at.Child(f[0]), n.APIServerLB.Type == Public && f[1] != "", "a public load balancer has a public name: leave it out, or set apiServerLB.type: Internal")
 	}
 	if n.PrivateDNSZoneName != "" {

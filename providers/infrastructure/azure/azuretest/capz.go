@@ -21,6 +21,7 @@ type CAPZ struct {
 	Sets             bool // machines are in availability sets, and not in zones
 	Outbound         bool // machines reach the internet through load balancers, and servers have no NAT gateway
 	DualStack        bool // nodes and servers have IPv6, too, and nodes no NAT gateway
+	ZoneGroup        string // the resource group of the private zone; empty: that of the cluster
 	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
@@ -117,7 +118,8 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 	if o.Internal {
 		balancer = o.Name + "-internal-lb"
 		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
-		zone := put(group+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
+		of := "/subscriptions/" + Subscription + "/resourceGroups/" + cmp.Or(o.ZoneGroup, o.Group)
+		zone := put(of+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
 		c.Put(zone+"/virtualNetworkLinks/"+nameOf(vnet)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(vnet)}})
 		if o.Peer != "" {
 			c.Put(zone+"/virtualNetworkLinks/"+nameOf(o.Peer)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(o.Peer)}})

@@ -449,7 +449,9 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 	}
 	if _, rest, ok := strings.Cut("/"+at, "/providers/"); ok { // of what is below another
 		seg := strings.Split(rest, "/")
-		scope += "/providers/" + strings.Join(seg[:len(seg)-1], "/")
+		if len(strings.Split(scope, "/")) > 3 || len(seg) > 2 { // all of a subscription are in its groups
+			scope += "/providers/" + strings.Join(seg[:len(seg)-1], "/")
+		}
 	}
 	var name, value string
 	if f := query.Get("$filter"); strings.HasPrefix(f, "tagName") {
