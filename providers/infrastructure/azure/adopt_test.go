@@ -103,7 +103,7 @@ func TestAdopt(t *testing.T) {
 		"dual stack":                       {azuretest.CAPZ{DualStack: true, Outbound: true}, ", nodeOutboundLB: {}, vnet: {cidrBlocks: [10.0.0.0/8, '2001:db8::/56']}, subnets: [{role: control-plane, cidrBlocks: [10.0.0.0/16, '2001:db8::/64']}, {role: node, cidrBlocks: [10.1.0.0/16, '2001:db8:0:1::/64']}]"},
 		"a group of people":                {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets":                {azuretest.CAPZ{Sets: true}, ""},
-		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},
+		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateIPAddresses: [10.1.0.9], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},
 		"rules in Git":                     {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
 	} {
 		t.Run(name, func(t *testing.T) {

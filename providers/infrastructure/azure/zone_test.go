@@ -17,6 +17,9 @@ func TestZoneElsewhere(t *testing.T) {
 	with := func(t *testing.T, more string) fleet.Cluster {
 		return newCluster(t, strings.NewReplacer("identityRef:", "networkSpec: {apiServerLB: {type: Internal}, privateDNSZoneName: api.example.org"+more+"}, identityRef:", "GROUP", "rg-2").Replace(clusterSpec), machineSpec)
 	}
+	ofSubscription := func(c azuretest.Call) bool {
+		return strings.HasPrefix(c.ID, "/subscriptions/"+azuretest.Subscription+"/providers/Microsoft.Network/")
+	}
 	in(t, func(w *world) {
 		w.cluster(clusterSpec, machineSpec)
 		c := with(t, ", privateDNSZoneResourceGroup: dns")
@@ -26,6 +29,9 @@ func TestZoneElsewhere(t *testing.T) {
 		}
 		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err == nil || !strings.Contains(err.Error(), "Resource group 'dns' could not be found") {
 			t.Errorf("without the group: %v", err)
+		}
+		if slices.ContainsFunc(w.Calls(), ofSubscription) {
+			t.Error("the zones of the subscription were listed before there was a machine")
 		}
 		w.Put(groupID("dns"), map[string]any{"location": azuretest.Location}) // of people
 		w.Inject(azuretest.Fault{Method: "PUT privatednszones", Lose: true, Times: 1})
@@ -45,9 +51,7 @@ func TestZoneElsewhere(t *testing.T) {
 		if !rest(at) || at.Endpoint.Host != "apiserver.api.example.org" {
 			t.Errorf("%v: %q, drift %q", at.Endpoint, at.Message, at.Drift)
 		}
-		if slices.ContainsFunc(w.Calls(), func(c azuretest.Call) bool {
-			return strings.HasPrefix(c.ID, "/subscriptions/"+azuretest.Subscription+"/providers/Microsoft.Network/")
-		}) {
+		if slices.ContainsFunc(w.Calls(), ofSubscription) {
 			t.Error("the zones of the subscription were listed")
 		}
 		for _, more := range []string{"", ", privateDNSZoneResourceGroup: elsewhere"} {

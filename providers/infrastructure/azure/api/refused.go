@@ -4,7 +4,6 @@ package api
 const (
 	writtenBack    = "written by the controller of Cluster API, not a setting"
 	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	noAddress      = "Azure chooses the address: leave the field out"
 	newEndpoint    = "of a new private endpoint: one that exists keeps it"
 	ofTheCluster   = "that of the cluster"
 	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
@@ -17,7 +16,7 @@ const (
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
 	const plain = "the subnet of a bastion has nothing else: leave the field out"
-	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
+	bastion := at + "bastionSpec.azureBastion."
 	return map[string]string{
 		bastion + "subnet.natGateway":       plain,
 		bastion + "subnet.privateEndpoints": plain,
@@ -26,8 +25,6 @@ func refusedOfCluster(at string) map[string]string {
 		bastion + "subnet.serviceEndpoints": plain,
 
 		at + "extendedLocation": noEdge,
-
-		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
 

@@ -16,8 +16,6 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 		at + "controlPlaneEndpoint":     endpointOfAKS,
 		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
 		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
-
-		at + "virtualNetwork.subnet.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
 

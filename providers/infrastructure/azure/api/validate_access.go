@@ -120,6 +120,10 @@ func (v *validator) privateEndpoints(at *field.Path, list []PrivateEndpoint, loc
 			v.named(of.Child("name"), c.Name)
 			v.Forbidden(of.Child("requestMessage"), c.RequestMessage != "" && (e.ManualApproval == nil || !*e.ManualApproval), "is for manualApproval: true")
 		}
+		for j, ip := range e.PrivateIPAddresses {
+			v.IPv4(below.Child("privateIPAddresses").Index(j), ip)
+		}
+		e.PrivateIPAddresses = objects.Set(v, below.Child("privateIPAddresses"), e.PrivateIPAddresses)
 		for j, id := range e.ApplicationSecurityGroups {
 			v.id(below.Child("applicationSecurityGroups").Index(j), id, "the id of the application security group")
 		}

@@ -85,6 +85,8 @@ type PrivateEndpoint struct {
 	Subnet      Ref                    `json:"subnet"`
 	Connections []Resource[Connection] `json:"privateLinkServiceConnections"`
 	Manual      []Resource[Connection] `json:"manualPrivateLinkServiceConnections"` // which people approve
+
+	Addresses []Resource[IPConfiguration] `json:"ipConfigurations"` // that were asked for
 }
 
 // A Connection leads from a private endpoint to a service.

@@ -104,7 +104,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			"enableTunneling": false, "ipConfigurations": []any{object{"name": "a", "properties": object{"subnet": ref(within), "publicIPAddress": ref(ip)}}},
 		}})
 		put(network("privateEndpoints", "registry"), "common", object{"properties": object{
-			"subnet": ref(subnets["node"]), "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
+			"subnet": ref(subnets["node"]), "ipConfigurations": []any{object{"name": "a", "properties": object{"privateIPAddress": "10.1.0.9"}}}, "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
 				"privateLinkServiceId": "/subscriptions/x/registry", "groupIds": []any{"registry"}, "privateLinkServiceConnectionState": object{"status": "Approved"},
 			}}},
 		}})

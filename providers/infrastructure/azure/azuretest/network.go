@@ -213,13 +213,7 @@ func (c *Cloud) address(subnet string, six bool) string {
 	if !p.IsValid() {
 		return ""
 	}
-	used := map[string]bool{}
-	for _, r := range c.res {
-		list, _ := properties(r.body)["ipConfigurations"].([]any)
-		for _, x := range list {
-			used[fmt.Sprint(properties(x.(object))["privateIPAddress"])] = true
-		}
-	}
+	used := c.inUseAddresses()
 	a := p.Addr()
 	for range 4 { // Azure keeps the first ones
 		a = a.Next()
@@ -228,6 +222,18 @@ func (c *Cloud) address(subnet string, six bool) string {
 		a = a.Next()
 	}
 	return a.String()
+}
+
+// inUseAddresses returns the private addresses that something has.
+func (c *Cloud) inUseAddresses() map[string]bool {
+	used := map[string]bool{}
+	for _, r := range c.res {
+		list, _ := properties(r.body)["ipConfigurations"].([]any)
+		for _, x := range list {
+			used[fmt.Sprint(properties(x.(object))["privateIPAddress"])] = true
+		}
+	}
+	return used
 }
 
 // rangeOf returns the range of a subnet of IPv6 or of IPv4.
