@@ -1832,6 +1832,11 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.UserManagedDiagnostics": {
 			"storageAccountURI": {required: true, most: 1024, pattern: "https"},
 		},
+		"infrastructure/azure/api.VMExtension": {
+			"name":      {required: true},
+			"publisher": {required: true},
+			"version":   {required: true},
+		},
 		"infrastructure/docker/api.APIEndpoint@v1beta1": {},
 		"infrastructure/docker/api.APIEndpoint@v1beta2": {
 			"host": {least: 1, most: 512},

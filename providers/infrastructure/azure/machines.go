@@ -162,6 +162,7 @@ func (p machines) Remove(ctx context.Context, what string, _ *fleet.Cluster, v *
 			return err
 		}
 	}
+	p.extended.Forget(m.Properties.ID)
 	if now.Properties.Provisioning == "Deleting" {
 		return nil
 	}

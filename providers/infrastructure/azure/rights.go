@@ -105,6 +105,7 @@ func rights() []right {
 		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete", "virtualNetworks/join/action")
 	add(ofVMs, compute, "virtualMachines/write", "virtualMachines/delete", "disks/write", "disks/delete")
 	add(ofVMs, network, "networkInterfaces/write", "networkInterfaces/delete")
+	add(anyMachine(withExtensions), compute, "virtualMachines/extensions/read", "virtualMachines/extensions/write")
 	add(racks, compute, "availabilitySets/read", "availabilitySets/write", "availabilitySets/delete")
 	add(from("galleries"), compute, "galleries/images/versions/read")
 	add(from("images"), compute, "images/read")

@@ -176,7 +176,7 @@ func (l *rightsLives) all() {
 			w.n--
 			w.Allow()
 		})
-		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), strings.Replace(machineSpec, "{", "{allocatePublicIP: true, ", 1), slow("1"), func(w *world) {
+		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), strings.Replace(machineSpec, "{", "{allocatePublicIP: true, vmExtensions: ["+script+"], ", 1), slow("1"), func(w *world) {
 			w.Put(group, map[string]any{"location": azuretest.Location})
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {vnet: {name: office, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), strings.Replace(machineSpec, "{", "{"+market, 1), slow("1"), func(w *world) {

@@ -64,6 +64,9 @@ type vm struct {
 	arm.Resource[arm.VM]
 	machine fleet.Machine
 	nics    []*arm.Resource[arm.Interface]
+
+	extensions map[string]*arm.Resource[arm.Extension] // by name in lower case; nil: they were not looked at
+	unread     error                                   // why they were not found
 }
 
 func (m *vm) String() string { return "VM " + m.Name }
@@ -92,7 +95,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
-	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtZone, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints} {
+	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtZone, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints, v.lookAtExtensions} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}

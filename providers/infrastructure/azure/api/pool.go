@@ -68,7 +68,7 @@ func (s *AzureMachinePoolSpec) machine() *AzureMachineSpec {
 		AcceleratedNetworking: t.AcceleratedNetworking, AdditionalCapabilities: t.AdditionalCapabilities, AdditionalTags: s.AdditionalTags,
 		DataDisks: t.DataDisks, Diagnostics: t.Diagnostics, Identity: s.Identity, Image: t.Image, NetworkInterfaces: t.NetworkInterfaces, OSDisk: t.OSDisk,
 		SecurityProfile: t.SecurityProfile, SpotVMOptions: t.SpotVMOptions, SSHPublicKey: t.SSHPublicKey, SubnetName: t.SubnetName,
-		UserAssignedIdentities: s.UserAssignedIdentities, VMSize: t.VMSize,
+		UserAssignedIdentities: s.UserAssignedIdentities, VMExtensions: t.VMExtensions, VMSize: t.VMSize,
 	}
 }
 

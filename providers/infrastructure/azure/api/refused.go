@@ -87,7 +87,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "roleAssignmentName":         noRoles,
 		at + "systemAssignedIdentityRole": noRoles,
 		at + "virtualMachineScaleSetID":   vmss,
-		at + "vmExtensions":               "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
 	}
 }
 
@@ -111,19 +110,13 @@ func unusedOfMachine(at string) map[string]string {
 // refusedOfPool are the refused fields of a pool whose spec is at a path.
 func refusedOfPool(at string) map[string]string {
 	const noSet = "each machine is a VM of its own, and no scale set is made: leave the field out"
-	out := map[string]string{
+	return map[string]string{
 		at + "platformFaultDomainCount":              noSet,
 		at + "roleAssignmentName":                    noRoles,
 		at + "systemAssignedIdentityRole":            noRoles,
 		at + "zoneBalance":                           "new machines are spread over zones, and where one has no capacity another is used: leave the field out",
 		at + "template.terminateNotificationTimeout": "Fairlead drains a machine before it deletes it: leave the field out",
 	}
-	for path, why := range refusedOfMachine(at + "template.") {
-		if path == at+"template.vmExtensions" {
-			out[path] = why
-		}
-	}
-	return out
 }
 
 // limitedOfPool are those that are honoured in part.

@@ -228,6 +228,12 @@ type InstanceView struct {
 	Statuses []Status `json:"statuses"`
 }
 
+// An Extension is a program that Azure runs in a VM.
+type Extension struct {
+	State
+	View *InstanceView `json:"instanceView"` // where it was asked for
+}
+
 // Status is one of its states: "ProvisioningState/failed/AllocationFailed", "PowerState/running".
 type Status struct {
 	Code    string `json:"code"`

@@ -285,6 +285,10 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 		c.putPool(w, id, body, r)
 		return
 	}
+	if isExtension(id) {
+		c.putExtension(w, id, body, r)
+		return
+	}
 	c.putNetwork(w, id, kind, body, r)
 }
 
