@@ -1684,6 +1684,19 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.DiskSecurityProfile": {
 			"securityEncryptionType": {values: []string{"VMGuestStateOnly", "DiskWithVMGuestState"}},
 		},
+		"infrastructure/azure/api.Extension": {
+			"aksAssignedIdentityType": {values: []string{"SystemAssigned", "UserAssigned"}},
+			"extensionType":           {required: true},
+			"identity":                {values: []string{"SystemAssigned"}},
+			"name":                    {required: true},
+		},
+		"infrastructure/azure/api.ExtensionScope": {
+			"scopeType": {required: true, values: []string{"Cluster", "Namespace"}},
+		},
+		"infrastructure/azure/api.FleetsMember": {
+			"managerName":          {required: true},
+			"managerResourceGroup": {required: true},
+		},
 		"infrastructure/azure/api.FrontendIP": {
 			"name": {required: true, least: 1},
 		},

@@ -140,6 +140,7 @@ func TestSameAddresses(t *testing.T) {
 			list[1].(map[string]any)["tag"] = "internet"
 		})
 		w.Edit(w.Resources("privateendpoints")[0].ID, func(body map[string]any) {
+			body["properties"].(map[string]any)["ipConfigurations"] = []any{map[string]any{"name": "a", "properties": map[string]any{"privateIPAddress": "10.1.0.50"}}}
 			body["properties"].(map[string]any)["privateLinkServiceConnections"].([]any)[0].(map[string]any)["properties"].(map[string]any)["groupIds"] = []any{"registry2", "Registry"}
 		})
 		time.Sleep(settle)

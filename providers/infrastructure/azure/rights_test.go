@@ -190,7 +190,8 @@ func (l *rightsLives) all() {
 	if l.over() {
 		return
 	}
-	inAKS(l.T, planeSpec, func(w *managedWorld) {
+	inAKS(l.T, withBeside("extensions: ["+flux+"], fleetsMember: {name: eu-1, managerName: all, managerResourceGroup: fleets}"), func(w *managedWorld) {
+		w.Put(groupID("fleets")+fleets, map[string]any{"location": azuretest.Location})
 		w.Allow(l.role...)
 		for range 25 {
 			if w.step() || l.over() {

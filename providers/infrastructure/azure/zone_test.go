@@ -79,6 +79,11 @@ func TestZoneElsewhere(t *testing.T) {
 		}) {
 			t.Errorf("the check says %+v, %v", found, err)
 		}
+		if slices.ContainsFunc(found, func(f providers.Finding) bool {
+			return f.Err != nil && strings.Contains(f.Err.Error(), groupID("rg-2"))
+		}) {
+			t.Errorf("the check wants rights of zones in the resource group of the cluster: %+v", found)
+		}
 		w.Allow()
 		gone := with(t, "") // as Git has it by now
 		gone.Delete = true

@@ -56,6 +56,23 @@ func TestManagedControlPlane(t *testing.T) {
 		"no issuer":             {"eu-1", `"securityProfile":{"workloadIdentity":{"enabled":true}},`, "needs oidcIssuerProfile.enabled: true"},
 		"an add-on twice":       {"eu-1", `"addonProfiles":[{"name":"azurepolicy","enabled":true},{"name":"AzurePolicy","enabled":true}],`, "addonProfiles[1].name"},
 		"a key that is no key":  {"eu-1", `"sshPublicKey":"a",`, "spec.sshPublicKey"},
+		"an extension":          {"eu-1", `"extensions":[{"name":"flux"}],`, "extensions[0].extensionType"},
+		"one without a name":    {"eu-1", `"extensions":[{"extensionType":"microsoft.flux"}],`, "extensions[0].name"},
+		"one twice":             {"eu-1", `"extensions":[{"name":"a","extensionType":"b"},{"name":"A","extensionType":"b"}],`, "extensions[1].name"},
+		"a version that moves":  {"eu-1", `"extensions":[{"name":"a","extensionType":"b","version":"1.0.0"}],`, "extensions[0].version"},
+		"a train that stands":   {"eu-1", `"extensions":[{"name":"a","extensionType":"b","releaseTrain":"Stable","autoUpgradeMinorVersion":false}],`, "extensions[0].releaseTrain"},
+		"no scope":              {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Pod"}}],`, "scope.scopeType"},
+		"a scope without place": {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Cluster"}}],`, "scope.releaseNamespace"},
+		"a scope of a cluster":  {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Cluster","releaseNamespace":"c","targetNamespace":"d"}}],`, "scope.targetNamespace"},
+		"a scope of none":       {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Namespace"}}],`, "scope.targetNamespace"},
+		"a scope of a space":    {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Namespace","releaseNamespace":"c","targetNamespace":"d"}}],`, "scope.releaseNamespace"},
+		"an odd identity":       {"eu-1", `"extensions":[{"name":"a","extensionType":"b","identity":"UserAssigned"}],`, "extensions[0].identity"},
+		"an odd one of AKS":     {"eu-1", `"extensions":[{"name":"a","extensionType":"b","aksAssignedIdentityType":"None"}],`, "aksAssignedIdentityType"},
+		"no name of a member":   {"eu-1", `"fleetsMember":{"managerName":"f","managerResourceGroup":"g"},`, "fleetsMember.name"},
+		"an odd name of one":    {"eu-1", `"fleetsMember":{"name":"A","managerName":"f","managerResourceGroup":"g"},`, "fleetsMember.name"},
+		"a member of nothing":   {"eu-1", `"fleetsMember":{"name":"a","managerResourceGroup":"g"},`, "fleetsMember.managerName"},
+		"a member nowhere":      {"eu-1", `"fleetsMember":{"name":"a","managerName":"f"},`, "fleetsMember.managerResourceGroup"},
+		"a group that is none":  {"eu-1", `"fleetsMember":{"name":"a","managerName":"f","managerResourceGroup":"a/b"},`, "fleetsMember.managerResourceGroup"},
 		"unmanaged":             {"eu-1", `"aadProfile":{"managed":false,"adminGroupObjectIDs":["a"]},`, "spec.aadProfile.managed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +256,6 @@ func TestManagedClusterInGit(t *testing.T) {
 		t.Errorf("the cluster is %+v, pools %+v, %d companions", c.Hosted, c.KeptPools, len(c.Companions))
 	}
 	for change, want := range map[string]string{
-		"version: v1.34.1, resource>version: v1.34.1, extensions: [], resource":                         "extensions are not installed yet",
-		"version: v1.34.1, resource>version: v1.34.1, fleetsMember: {}, resource":                       "Git decides when",
 		"version: v1.34.1, resource>version: v1.34.1, controlPlaneEndpoint: {}, resource":               "AKS gives the endpoint",
 		"version: v1.34.1, resource>version: v1.34.1, asoManagedClusterPatches: [], resource":           "no objects of Azure Service Operator",
 		"version: v1.34.1, resource>version: v1.34.1, autoscalerProfile: {scanInterval: 10m}, resource": "a number of seconds",

@@ -2,11 +2,12 @@ package api
 
 // What is refused of AKS, and what to do about it.
 const (
-	endpointOfAKS = "AKS gives the endpoint: leave it out"
-	noPatches     = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
-	ofAKS         = "of a new agent pool: AKS changes it of none that is there"
-	ofNewCluster  = "of a new cluster: AKS changes it of none that is there"
-	notUnset      = "what Git no longer names stays: name what it is to be"
+	endpointOfAKS  = "AKS gives the endpoint: leave it out"
+	noPatches      = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
+	ofAKS          = "of a new agent pool: AKS changes it of none that is there"
+	ofNewCluster   = "of a new cluster: AKS changes it of none that is there"
+	ofNewExtension = "of a new extension: Azure changes it of none that is there"
+	notUnset       = "what Git no longer names stays: name what it is to be"
 )
 
 // refusedOfManagedControlPlane are the refused fields of an AzureManagedControlPlane whose spec is at a path.
@@ -14,8 +15,6 @@ func refusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClusterPatches": noPatches,
 		at + "controlPlaneEndpoint":     endpointOfAKS,
-		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
-		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
 	}
 }
 
@@ -31,6 +30,13 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 		at + "dnsPrefix":                                       ofNewCluster,
 		at + "dnsServiceIP":                                    ofNewCluster,
 		at + "enablePreviewFeatures":                           "only false: what is in preview is not asked for",
+		at + "extensions":                                      notUnset,
+		at + "extensions.aksAssignedIdentityType":              ofNewExtension,
+		at + "extensions.extensionType":                        ofNewExtension,
+		at + "extensions.identity":                             ofNewExtension,
+		at + "extensions.plan":                                 ofNewExtension,
+		at + "extensions.scope":                                ofNewExtension,
+		at + "fleetsMember":                                    "the membership goes with the cluster; one that Git no longer names stays",
 		at + "identityRef.kind":                                IdentityKind,
 		at + "kubeletUserAssignedIdentity":                     ofNewCluster,
 		at + "loadBalancerSKU":                                 "Standard: Azure has retired Basic",

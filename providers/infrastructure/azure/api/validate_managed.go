@@ -46,7 +46,9 @@ var (
 	managedName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
 	dnsPrefix   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?$`)
 	poolName    = regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`)
-	version     = regexp.MustCompile(`^v?[1-9][0-9]*\.[0-9]+\.[0-9]+$`)
+	// memberName is what Azure takes as the name of a fleet, or of a membership in one.
+	memberName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?$`)
+	version    = regexp.MustCompile(`^v?[1-9][0-9]*\.[0-9]+\.[0-9]+$`)
 )
 
 // managedControlPlane is a kinds.Normaliser.
@@ -81,6 +83,10 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 	v.managedNetwork(at, o.GetName(), s)
 	v.managedAccess(at, s)
 	v.managedExtras(at, s)
+	v.extensionsOfAKS(at.Child("extensions"), s.Extensions)
+	if f := s.FleetsMember; f != nil {
+		v.fleetsMember(at.Child("fleetsMember"), f, o.GetLabels()[clusterv1.ClusterNameLabel])
+	}
 	return out, v.Errors()
 }
 
@@ -239,6 +245,59 @@ func (v *validator) managedExtras(at *field.Path, s *AzureManagedControlPlaneSpe
 		if n > 1 {
 			v.Invalid(at.Child("loadBalancerProfile"), n, "at most one of managedOutboundIPs, outboundIPPrefixes and outboundIPs is set")
 		}
+	}
+}
+
+// ScopeCluster and ScopeNamespace say whether an extension is one of a cluster or of a namespace.
+const (
+	ScopeCluster   = "Cluster"
+	ScopeNamespace = "Namespace"
+)
+
+// extensionsOfAKS checks the extensions of a cluster.
+// Source: CAPZ, internal/webhooks/azuremanagedcontrolplane_validation.go.
+func (v *validator) extensionsOfAKS(at *field.Path, list []Extension) {
+	for i, e := range list {
+		below := at.Index(i)
+		v.Required(below.Child("name"), e.Name, "the name of the extension")
+		v.named(below.Child("name"), e.Name)
+		v.Required(below.Child("extensionType"), e.ExtensionType, "the type of the extension, such as microsoft.flux")
+		upgrades := e.AutoUpgradeMinorVersion == nil || *e.AutoUpgradeMinorVersion
+		v.Forbidden(below.Child("version"), e.Version != "" && upgrades, "needs autoUpgradeMinorVersion: false")
+		v.Forbidden(below.Child("releaseTrain"), e.ReleaseTrain != "" && !upgrades, "is for versions that Azure upgrades: leave it out, or autoUpgradeMinorVersion: false")
+		if e.AKSAssignedIdentityType != "" {
+			objects.Enum(v, below.Child("aksAssignedIdentityType"), e.AKSAssignedIdentityType, SystemIdentity, UserAssigned)
+		}
+		if e.Identity != "" {
+			objects.Enum(v, below.Child("identity"), e.Identity, SystemIdentity)
+		}
+		s, of := e.Scope, below.Child("scope")
+		if s == nil {
+			continue
+		}
+		objects.Enum(v, of.Child("scopeType"), s.ScopeType, ScopeCluster, ScopeNamespace)
+		if s.ScopeType == ScopeNamespace {
+			v.Required(of.Child("targetNamespace"), s.TargetNamespace, "the namespace of the extension")
+			v.Forbidden(of.Child("releaseNamespace"), s.ReleaseNamespace != "", "is for scopeType: "+ScopeCluster)
+			continue
+		}
+		v.Required(of.Child("releaseNamespace"), s.ReleaseNamespace, "the namespace in which the extension is released")
+		v.Forbidden(of.Child("targetNamespace"), s.TargetNamespace != "", "is for scopeType: "+ScopeNamespace)
+	}
+	objects.Unique(v, at, list, "name", func(e Extension) string { return strings.ToLower(e.Name) })
+}
+
+// fleetsMember checks the membership of a cluster in a fleet of Azure, which by default has the name of the Cluster.
+func (v *validator) fleetsMember(at *field.Path, f *FleetsMember, cluster string) {
+	f.Name = cmp.Or(f.Name, cluster)
+	if v.Required(at.Child("name"), f.Name, "the name of the membership") && !memberName.MatchString(f.Name) {
+		v.Invalid(at.Child("name"), f.Name, "must be lower case letters, digits and '-', at most 50, and begin and end with a letter or digit")
+	}
+	if v.Required(at.Child("managerName"), f.ManagerName, "the name of the fleet") && !memberName.MatchString(f.ManagerName) {
+		v.Invalid(at.Child("managerName"), f.ManagerName, "must be the name of a fleet")
+	}
+	if v.Required(at.Child("managerResourceGroup"), f.ManagerResourceGroup, "the resource group of the fleet") && !groupName.MatchString(f.ManagerResourceGroup) {
+		v.Invalid(at.Child("managerResourceGroup"), f.ManagerResourceGroup, "must be the name of a resource group")
 	}
 }
 

@@ -364,6 +364,9 @@ const (
 	dnsVersion      = "2024-06-01"
 	identityVersion = "2023-01-31"
 	managedVersion  = "2024-09-01"
+
+	extensionVersion = "2023-05-01"
+	fleetVersion     = "2025-03-01"
 )
 
 // versionOf returns the version of the API for an id.
@@ -374,6 +377,10 @@ func versionOf(id string) string {
 		return groupVersion
 	case strings.Contains(lower, "/microsoft.authorization/"):
 		return rightsVersion
+	case strings.Contains(lower, "/microsoft.kubernetesconfiguration/"):
+		return extensionVersion
+	case strings.Contains(lower, "/microsoft.containerservice/fleets/"):
+		return fleetVersion
 	case strings.Contains(lower, "/microsoft.compute/galleries/"), strings.Contains(lower, "/communitygalleries/"):
 		return galleryVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
@@ -415,6 +422,9 @@ const (
 	Sets        = "Microsoft.Compute/availabilitySets"
 	Bastions    = "Microsoft.Network/bastionHosts"
 	Endpoints   = "Microsoft.Network/privateEndpoints"
+
+	ClusterExtensions = "Microsoft.KubernetesConfiguration/extensions" // of a cluster of AKS
+	Fleets            = "Microsoft.ContainerService/fleets"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

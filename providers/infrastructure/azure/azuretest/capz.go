@@ -18,11 +18,11 @@ type CAPZ struct {
 	Peer             string   // id of a VNet of people, with which that of the cluster is connected
 	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
-	Sets             bool // machines are in availability sets, and not in zones
-	Outbound         bool // machines reach the internet through load balancers, and servers have no NAT gateway
-	DualStack        bool // nodes and servers have IPv6, too, and nodes no NAT gateway
+	Sets             bool   // machines are in availability sets, and not in zones
+	Outbound         bool   // machines reach the internet through load balancers, and servers have no NAT gateway
+	DualStack        bool   // nodes and servers have IPv6, too, and nodes no NAT gateway
 	ZoneGroup        string // the resource group of the private zone; empty: that of the cluster
-	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
+	Access           bool   // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
 // LeftByCAPZ is what there is of such a cluster.

@@ -285,8 +285,15 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 		c.putPool(w, id, body, r)
 		return
 	}
-	if isExtension(id) {
+	switch {
+	case isExtension(id):
 		c.putExtension(w, id, body, r)
+		return
+	case strings.Contains(strings.ToLower(id), "/microsoft.kubernetesconfiguration/"):
+		c.putClusterExtension(w, id, body, r)
+		return
+	case kind == memberKind:
+		c.putMember(w, id, body, r)
 		return
 	}
 	c.putNetwork(w, id, kind, body, r)
