@@ -145,6 +145,7 @@ func (v *view) adopted() []adoption {
 	out = append(out, tagged(v.sets, arm.Sets)...)
 	out = append(out, tagged(v.bastions, arm.Bastions)...)
 	out = append(out, tagged(v.endpoints, arm.Endpoints)...)
+	out = append(out, tagged(v.addresses, arm.PublicIPs)...)
 	out = append(out, tagged(v.nics, arm.NICs)...)
 	out = append(out, tagged(v.disks, arm.Disks)...)
 	for _, m := range v.vms {
@@ -277,6 +278,7 @@ func (f *finder) machines(machines []providers.AdoptedMachine) error {
 		for _, ref := range vm.Properties.Network.Interfaces {
 			if nic := f.l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
 				f.with("interface "+nic.Name, nic.ID, nic.Tags, x.Tags)
+				f.addressesOf(nic, vm.Name, x.Tags)
 			}
 		}
 		for i := range f.l.disks.All {
@@ -287,6 +289,19 @@ func (f *finder) machines(machines []providers.AdoptedMachine) error {
 		f.with(x.Where, vm.ID, vm.Tags, x.Tags)
 	}
 	return err
+}
+
+// addressesOf finds the public address of an interface that Cluster API's provider made for a machine called name.
+func (f *finder) addressesOf(nic *arm.Resource[arm.Interface], name string, tags map[string]string) {
+	for _, c := range nic.Properties.Configurations {
+		if c.Properties.Public == nil {
+			continue
+		}
+		ip := f.l.ips.Get(strings.ToLower(c.Properties.Public.ID))
+		if ip != nil && strings.EqualFold(ip.Name, theirPublic+name) && (f.theirs(ip.Tags) || f.c.Owns(tagsFrom(ip.Tags))) {
+			f.with("public address "+ip.Name, ip.ID, ip.Tags, tags)
+		}
+	}
 }
 
 // network finds what the VNet consists of, if Cluster API's provider made it.

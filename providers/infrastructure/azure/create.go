@@ -198,9 +198,12 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	return free, nil
 }
 
-// publicInfix ends the name of the public address of a machine.
+// publicInfix ends the name of the public address of a machine. That of one that Cluster API made begins with theirPublic.
 // Source: CAPZ, azure/defaults.go.
-const publicInfix = "-public-ip"
+const (
+	publicInfix = "-public-ip"
+	theirPublic = "pip-"
+)
 
 // adminUser is the user of VMs, which a key of Git logs in.
 const adminUser = "capi"

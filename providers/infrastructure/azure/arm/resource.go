@@ -192,6 +192,7 @@ type IPConfiguration struct {
 	Address string `json:"privateIPAddress"`
 	Pools   []Ref  `json:"loadBalancerBackendAddressPools"`
 	Subnet  *Ref   `json:"subnet"`
+	Public  *Ref   `json:"publicIPAddress"`
 }
 
 // Disk is a managed disk.

@@ -22,6 +22,7 @@ type CAPZ struct {
 	Outbound         bool   // machines reach the internet through load balancers, and servers have no NAT gateway
 	DualStack        bool   // nodes and servers have IPv6, too, and nodes no NAT gateway
 	ZoneGroup        string // the resource group of the private zone; empty: that of the cluster
+	Public           bool   // machines have public addresses
 	Access           bool   // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
@@ -182,6 +183,11 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		address := object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}
 		if role == "control-plane" && !o.Internal {
 			address["loadBalancerInboundNatRules"] = []any{ref(lb + "/inboundNatRules/" + name)}
+		}
+		if o.Public {
+			address["publicIPAddress"] = ref(put(network("publicIPAddresses", "pip-"+name), cluster, object{"properties": object{
+				"publicIPAllocationMethod": "Static", "ipConfiguration": ref(network("networkInterfaces", name+"-nic") + "/ipConfigurations/pipConfig"),
+			}}))
 		}
 		addresses := []any{object{"name": "pipConfig", "properties": address}}
 		if o.DualStack {
