@@ -133,6 +133,18 @@ func TestBastion(t *testing.T) {
 	})
 }
 
+// TestServicesOfBastion: the subnet of a bastion is made with the service endpoints of Git.
+func TestServicesOfBastion(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(bastioned, "sku: Standard", "subnet: {serviceEndpoints: [{service: Microsoft.Storage}]}, sku: Standard", 1), machineSpec)
+		w.ready(&c)
+		s, _ := w.Resource(groupID("rg-2") + "/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/subnets/AzureBastionSubnet")
+		if text := fmt.Sprint(s.Body["properties"].(map[string]any)["serviceEndpoints"]); !strings.Contains(text, "Microsoft.Storage") {
+			t.Errorf("the subnet has %s", text)
+		}
+	})
+}
+
 // TestBastionOfOthers: one of others under its name is not touched, and a VNet of people has to have the subnet.
 func TestBastionOfOthers(t *testing.T) {
 	in(t, func(w *world) {

@@ -250,6 +250,9 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 		"diagnosticsProfile": map[string]any{"bootDiagnostics": diagnostics(spec)},
 	}
 	v.extras(spec, p)
+	if n := api.Notice(r.Pool.Infrastructure); n > 0 {
+		p["scheduledEventsProfile"] = map[string]any{"terminateNotificationProfile": map[string]any{"enable": true, "notBeforeTimeout": fmt.Sprintf("PT%dM", n)}}
+	}
 	body := map[string]any{"location": v.spec.Location, "tags": tags, "properties": p}
 	if plan != nil {
 		body["plan"] = plan
@@ -284,6 +287,9 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 		p["additionalCapabilities"] = map[string]any{"ultraSSDEnabled": true}
 	case c != nil:
 		p["additionalCapabilities"] = c
+	}
+	if spec.VirtualMachineScaleSetID != "" {
+		p["virtualMachineScaleSet"] = arm.Ref{ID: spec.VirtualMachineScaleSetID}
 	}
 	if spec.CapacityReservationGroupID != "" {
 		p["capacityReservation"] = map[string]any{"capacityReservationGroup": arm.Ref{ID: spec.CapacityReservationGroupID}}

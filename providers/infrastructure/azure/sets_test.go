@@ -48,6 +48,13 @@ func TestAvailabilitySets(t *testing.T) {
 		if got := w.setOf(w.create(&spot, "m-1")); got != "" {
 			t.Errorf("a spot VM is in %s", got)
 		}
+		flex := groupID("shared") + "/providers/Microsoft.Compute/virtualMachineScaleSets/flex"
+		w.Put(flex, map[string]any{"location": azuretest.Location}) // of people
+		spot.Workers[0].Infrastructure = object(t, "AzureMachineTemplate", "flex", strings.Replace(machineSpec, "{", "{virtualMachineScaleSetID: 'azure://"+flex+"', ", 1))
+		is, _ := w.Resource(vmID(w.create(&spot, "m-2").ProviderID))
+		if p := is.Body["properties"].(map[string]any); p["availabilitySet"] != nil || says(p["virtualMachineScaleSet"]) != "map[id:"+flex+"]" {
+			t.Errorf("a VM of a scale set is in %v and %v", p["availabilitySet"], p["virtualMachineScaleSet"])
+		}
 		sets := w.Resources("availabilitysets")
 		if len(sets) != 2 {
 			t.Fatalf("there are %d sets", len(sets))
@@ -70,6 +77,10 @@ func TestAvailabilitySets(t *testing.T) {
 		}
 		time.Sleep(settle)
 		w.dismantle(&gone)
+		if _, there := w.Resource(flex); !there {
+			t.Error("the scale set of people is gone")
+		}
+		w.Remove(groupID("shared"))
 		if left := w.Resources(""); len(left) > 0 {
 			t.Errorf("%d resources are left, %s is one", len(left), left[0].ID)
 		}

@@ -18,11 +18,9 @@ func refusedOfCluster(at string) map[string]string {
 	const plain = "the subnet of a bastion has nothing else: leave the field out"
 	bastion := at + "bastionSpec.azureBastion."
 	return map[string]string{
-		bastion + "subnet.natGateway":       plain,
 		bastion + "subnet.privateEndpoints": plain,
 		bastion + "subnet.routeTable":       plain,
 		bastion + "subnet.securityGroup":    plain,
-		bastion + "subnet.serviceEndpoints": plain,
 
 		at + "extendedLocation": noEdge,
 	}
@@ -70,23 +68,24 @@ func unusedOfCluster(at string) map[string]string {
 		net + "vnet.id":                           writtenBack,
 		net + "subnets.id":                        writtenBack,
 		at + "bastionSpec.azureBastion.subnet.id": writtenBack,
-		net + "subnets.securityGroup.id":          writtenBack,
-		net + "subnets.natGateway.id":             writtenBack,
-		net + "subnets.routeTable.id":             writtenBack,
-		net + "apiServerLB.id":                    writtenBack,
-		net + "nodeOutboundLB.id":                 writtenBack,
-		net + "controlPlaneOutboundLB.id":         writtenBack,
+
+		at + "bastionSpec.azureBastion.subnet.natGateway": "a bastion reaches the internet by its own address, as in Cluster API",
+
+		net + "subnets.securityGroup.id":  writtenBack,
+		net + "subnets.natGateway.id":     writtenBack,
+		net + "subnets.routeTable.id":     writtenBack,
+		net + "apiServerLB.id":            writtenBack,
+		net + "nodeOutboundLB.id":         writtenBack,
+		net + "controlPlaneOutboundLB.id": writtenBack,
 	}
 }
 
 // refusedOfMachine are the refused fields of a machine whose spec is at a path.
 func refusedOfMachine(at string) map[string]string {
-	const vmss = "a machine is a VM of its own: leave the field out"
 	return map[string]string{
 		at + "providerID":                 "Azure gives each VM its id: leave the field out",
 		at + "roleAssignmentName":         noRoles,
 		at + "systemAssignedIdentityRole": noRoles,
-		at + "virtualMachineScaleSetID":   vmss,
 	}
 }
 
@@ -111,11 +110,9 @@ func unusedOfMachine(at string) map[string]string {
 func refusedOfPool(at string) map[string]string {
 	const noSet = "each machine is a VM of its own, and no scale set is made: leave the field out"
 	return map[string]string{
-		at + "platformFaultDomainCount":              noSet,
-		at + "roleAssignmentName":                    noRoles,
-		at + "systemAssignedIdentityRole":            noRoles,
-		at + "zoneBalance":                           "new machines are spread over zones, and where one has no capacity another is used: leave the field out",
-		at + "template.terminateNotificationTimeout": "Fairlead drains a machine before it deletes it: leave the field out",
+		at + "platformFaultDomainCount":   noSet,
+		at + "roleAssignmentName":         noRoles,
+		at + "systemAssignedIdentityRole": noRoles,
 	}
 }
 
@@ -124,8 +121,9 @@ func limitedOfPool(at string) map[string]string {
 	of := limitedOfMachine(at)
 	below := limitedOfMachine(at + "template.")
 	return map[string]string{
-		at + "identity": of[at+"identity"],
-		at + "location": ofTheCluster,
+		at + "identity":    of[at+"identity"],
+		at + "location":    ofTheCluster,
+		at + "zoneBalance": "only false: new machines are spread over zones, and where one has no capacity another is used",
 		at + "template.networkInterfaces.privateIPConfigs": below[at+"template.networkInterfaces.privateIPConfigs"],
 		at + "template.osDisk.osType":                      below[at+"template.osDisk.osType"],
 		at + "template.spotVMOptions.evictionPolicy":       below[at+"template.spotVMOptions.evictionPolicy"],

@@ -39,7 +39,8 @@ func (v *validator) bastion(at *field.Path, b *AzureBastion, ranges []string) {
 	s.Name, s.Role = cmp.Or(s.Name, BastionSubnetName), cmp.Or(s.Role, BastionSubnet)
 	objects.Enum(v, below.Child("name"), s.Name, BastionSubnetName)
 	objects.Enum(v, below.Child("role"), s.Role, BastionSubnet)
-	*s = Subnet{Name: s.Name, Role: s.Role, CIDRBlocks: s.CIDRBlocks} // without what webhooks write as empty
+	*s = Subnet{Name: s.Name, Role: s.Role, CIDRBlocks: s.CIDRBlocks, ServiceEndpoints: s.ServiceEndpoints} // without what webhooks write as empty
+	v.serviceEndpoints(below.Child("serviceEndpoints"), s.ServiceEndpoints)
 	has := s.CIDRBlocks
 	if len(has) == 0 {
 		has = []string{DefaultBastionCIDR}

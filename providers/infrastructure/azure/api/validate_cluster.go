@@ -301,9 +301,7 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 			v.Invalid(at.Child("natGateway", "zones"), g.Zones, "a NAT gateway is in one zone: name one, or none")
 		}
 	}
-	for i, e := range s.ServiceEndpoints {
-		v.Required(at.Child("serviceEndpoints").Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
-	}
+	v.serviceEndpoints(at.Child("serviceEndpoints"), s.ServiceEndpoints)
 	g := s.SecurityGroup
 	if g == nil {
 		return
@@ -315,6 +313,12 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 		v.rule(at.Child("securityGroup", "securityRules").Index(i), &g.SecurityRules[i])
 	}
 	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return strings.ToLower(r.Name) })
+}
+
+func (v *validator) serviceEndpoints(at *field.Path, list []ServiceEndpoint) {
+	for i, e := range list {
+		v.Required(at.Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
+	}
 }
 
 // The range of priorities that rules may have.

@@ -56,6 +56,12 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 		v.IP(at.Child("dnsServers").Index(i), a)
 	}
 	v.extensions(at.Child("vmExtensions"), s)
+	if id := strings.TrimPrefix(s.VirtualMachineScaleSetID, "azure://"); id != "" {
+		s.VirtualMachineScaleSetID = id
+		if v.id(at.Child("virtualMachineScaleSetID"), id, ""); !strings.Contains(strings.ToLower(id), "/microsoft.compute/virtualmachinescalesets/") {
+			v.Invalid(at.Child("virtualMachineScaleSetID"), id, "must be the id of a scale set")
+		}
+	}
 	v.named(at.Child("subnetName"), s.SubnetName)
 	v.interfaces(at.Child("networkInterfaces"), s)
 	v.Forbidden(at.Child("subnetName"), s.SubnetName != "" && len(s.NetworkInterfaces) > 0, "name the subnet in networkInterfaces")

@@ -179,9 +179,7 @@ func (v *validator) managedNetwork(at *field.Path, name string, s *AzureManagedC
 		v.Invalid(below.Child("subnet", "cidrBlock"), sub.CIDRBlock, "must be within "+whole.String()+" of virtualNetwork.cidrBlock")
 	}
 	v.privateEndpoints(below.Child("subnet", "privateEndpoints"), sub.PrivateEndpoints, s.Location, make(map[string]bool))
-	for i, e := range sub.ServiceEndpoints {
-		v.Required(below.Child("subnet", "serviceEndpoints").Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
-	}
+	v.serviceEndpoints(below.Child("subnet", "serviceEndpoints"), sub.ServiceEndpoints)
 }
 
 // managedAccess checks from where the API server is reached, and who is let in.

@@ -45,8 +45,12 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '"+zone+"' for resource is not supported.")
 		return
 	}
-	if set := p["availabilitySet"]; set != nil && (zone != "" || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
+	if set := p["availabilitySet"]; set != nil && (zone != "" || p["virtualMachineScaleSet"] != nil || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
 		refuse(w, http.StatusBadRequest, "BadRequest", "A VM in an availability set has no zone and no reserved capacity, and is no spot VM.")
+		return
+	}
+	if wait := textOf(objectOf(objectOf(p["scheduledEventsProfile"])["terminateNotificationProfile"])["notBeforeTimeout"]); wait != "" && !slices.Contains([]string{"PT5M", "PT10M", "PT15M"}, wait) { // of those that tests have
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "notBeforeTimeout is between PT5M and PT15M.")
 		return
 	}
 	more, _ := p["additionalCapabilities"].(object)
