@@ -92,6 +92,7 @@ func aksAnswers() map[string]string {
 	)
 	return map[string]string{
 		"AzureMachinePool spec.location":                                            "refused: no machine is created until it is that of the cluster",
+		"AzureMachinePool spec.platformFaultDomainCount":                            "next availability set: one that exists keeps it",
 		"AzureMachinePool spec.template.terminateNotificationTimeout":               "next machines",
 		"AzureMachinePool spec.zoneBalance":                                         "nothing: only false is possible",
 		"AzureMachinePool spec.strategy":                                            own,

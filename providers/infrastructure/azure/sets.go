@@ -85,6 +85,9 @@ func (v *view) availabilitySet(ctx context.Context, r providers.MachineRequest) 
 	if err != nil {
 		return "", err
 	}
+	if n := api.FaultDomains(r.Pool.Infrastructure); n > 0 {
+		faults = int(n)
+	}
 	updates := updateDomains
 	if faults == 1 {
 		updates = 1

@@ -55,6 +55,20 @@ func TestAvailabilitySets(t *testing.T) {
 		if p := is.Body["properties"].(map[string]any); p["availabilitySet"] != nil || says(p["virtualMachineScaleSet"]) != "map[id:"+flex+"]" {
 			t.Errorf("a VM of a scale set is in %v and %v", p["availabilitySet"], p["virtualMachineScaleSet"])
 		}
+		racks := w.c
+		racks.Workers = slices.Clone(w.c.Workers)
+		racks.Workers[0].Name, racks.Workers[0].Kind = "racks", fleet.MachinePoolKind
+		racks.Workers[0].Infrastructure = object(t, "AzureMachinePool", "racks", "{location: westeurope, platformFaultDomainCount: 1, template: {vmSize: Standard_D4s_v5}}")
+		w.create(&racks, "m-3")
+		set, _ := w.Resource(groupID("rg-1") + "/providers/Microsoft.Compute/availabilitySets/eu-1_racks-as")
+		if p, _ := set.Body["properties"].(map[string]any); says(p["platformFaultDomainCount"], p["platformUpdateDomainCount"]) != "1 1" {
+			t.Errorf("the availability set of the pool is %v", set.Body)
+		}
+		if err := w.p.DeleteMachine(w.Context(), "op", &racks, "m-3", ""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(settle)
+		w.Remove(set.ID)
 		sets := w.Resources("availabilitysets")
 		if len(sets) != 2 {
 			t.Fatalf("there are %d sets", len(sets))

@@ -58,7 +58,7 @@ func Kinds() []fleet.Kind {
 	identity.Secrets = secrets
 
 	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))
-	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
+	managed.Unused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
 	managed.Serving = servingManaged
 	manageds := kind(fleet.InfrastructureClusterTemplate, managedClusterKind+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedClusterTemplate), version))
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))

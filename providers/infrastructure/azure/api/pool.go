@@ -81,6 +81,9 @@ func (v *validator) pool(at *field.Path, s *AzureMachinePoolSpec) {
 	s.Identity, s.Template.OSDisk, s.Template.NetworkInterfaces, s.Template.DisableVMBootstrapExtension, s.OrchestrationMode = m.Identity, m.OSDisk, m.NetworkInterfaces, nil, ""
 	v.Forbidden(at.Child("zoneBalance"), s.ZoneBalance != nil && *s.ZoneBalance, "new machines are spread over zones, and where one has no capacity another is used: leave it out")
 	s.ZoneBalance = nil
+	if n := s.PlatformFaultDomainCount; n != nil {
+		objects.Within(v, at.Child("platformFaultDomainCount"), *n, 1, mostFaultDomains, "must be between 1 and 3")
+	}
 	if n := s.Template.TerminateNotificationTimeout; n != nil {
 		objects.Within(v, at.Child("template", "terminateNotificationTimeout"), *n, shortestNotice, longestNotice, "must be between 5 and 15 minutes")
 	}
@@ -129,10 +132,22 @@ func hashedPool(spec any) any {
 // Source: Azure documentation, "Terminate notification for Azure Virtual Machine Scale Set instances".
 const shortestNotice, longestNotice = 5, 15
 
+// mostFaultDomains is how many fault domains an availability set has at most.
+// Source: Azure documentation, "Availability sets overview".
+const mostFaultDomains = 3
+
 // Notice returns how many minutes before their deletion the machines of an AzureMachinePool learn of it; 0: they do not.
 func Notice(o fleet.Object) int32 {
 	if s, err := objects.Read[AzureMachinePoolSpec](o, poolKind); err == nil && s.Template.TerminateNotificationTimeout != nil {
 		return *s.Template.TerminateNotificationTimeout
+	}
+	return 0
+}
+
+// FaultDomains returns in how many fault domains the machines of an AzureMachinePool without zones are; 0: it names no number.
+func FaultDomains(o fleet.Object) int32 {
+	if s, err := objects.Read[AzureMachinePoolSpec](o, poolKind); err == nil && s.PlatformFaultDomainCount != nil {
+		return *s.PlatformFaultDomainCount
 	}
 	return 0
 }

@@ -108,9 +108,7 @@ func unusedOfMachine(at string) map[string]string {
 
 // refusedOfPool are the refused fields of a pool whose spec is at a path.
 func refusedOfPool(at string) map[string]string {
-	const noSet = "each machine is a VM of its own, and no scale set is made: leave the field out"
 	return map[string]string{
-		at + "platformFaultDomainCount":   noSet,
 		at + "roleAssignmentName":         noRoles,
 		at + "systemAssignedIdentityRole": noRoles,
 	}
@@ -121,9 +119,10 @@ func limitedOfPool(at string) map[string]string {
 	of := limitedOfMachine(at)
 	below := limitedOfMachine(at + "template.")
 	return map[string]string{
-		at + "identity":    of[at+"identity"],
-		at + "location":    ofTheCluster,
-		at + "zoneBalance": "only false: new machines are spread over zones, and where one has no capacity another is used",
+		at + "identity":                 of[at+"identity"],
+		at + "location":                 ofTheCluster,
+		at + "platformFaultDomainCount": "of a new availability set, in a location without zones",
+		at + "zoneBalance":              "only false: new machines are spread over zones, and where one has no capacity another is used",
 		at + "template.networkInterfaces.privateIPConfigs": below[at+"template.networkInterfaces.privateIPConfigs"],
 		at + "template.osDisk.osType":                      below[at+"template.osDisk.osType"],
 		at + "template.spotVMOptions.evictionPolicy":       below[at+"template.spotVMOptions.evictionPolicy"],

@@ -2,7 +2,7 @@ package api
 
 // What is refused of AKS, and what to do about it.
 const (
-	endpointOfAKS  = "AKS gives the endpoint: leave it out"
+	endpointOfAKS  = "AKS gives the endpoint, and the controller of Cluster API writes it"
 	noPatches      = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
 	ofAKS          = "of a new agent pool: AKS changes it of none that is there"
 	ofNewCluster   = "of a new cluster: AKS changes it of none that is there"
@@ -14,7 +14,6 @@ const (
 func refusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClusterPatches": noPatches,
-		at + "controlPlaneEndpoint":     endpointOfAKS,
 	}
 }
 
@@ -59,6 +58,7 @@ func unusedOfManagedControlPlane(at string) map[string]string {
 		at + "identityRef.fieldPath":       ofReference,
 		at + "identityRef.resourceVersion": ofReference,
 		at + "identityRef.uid":             ofReference,
+		at + "controlPlaneEndpoint":        endpointOfAKS,
 		at + "machineTemplate":             "a control plane of AKS has no machines",
 	}
 }

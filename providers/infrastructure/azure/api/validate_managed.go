@@ -78,7 +78,7 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 	}
 	v.Forbidden(at.Child("disableLocalAccounts"), s.DisableLocalAccounts != nil && *s.DisableLocalAccounts, "the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet: leave it out")
 	v.Forbidden(at.Child("enablePreviewFeatures"), s.EnablePreviewFeatures != nil && *s.EnablePreviewFeatures, "what is in preview is not asked for: leave it out")
-	s.DisableLocalAccounts, s.EnablePreviewFeatures, s.MachineTemplate = nil, nil, nil
+	s.DisableLocalAccounts, s.EnablePreviewFeatures, s.MachineTemplate, s.ControlPlaneEndpoint = nil, nil, nil, nil
 	v.managedIdentity(at, s)
 	v.managedNetwork(at, o.GetName(), s)
 	v.managedAccess(at, s)
@@ -304,8 +304,10 @@ func servingManaged(any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "an AzureManagedCluster is for a control plane that AKS keeps: use an AzureManagedControlPlane, or for a control plane of machines an AzureCluster")}
 }
 
-// managedCluster has nothing to check: the only field is refused.
-func (v *validator) managedCluster(*field.Path, *AzureManagedClusterSpec) {}
+// managedCluster has nothing to check: the only field has no effect.
+func (v *validator) managedCluster(_ *field.Path, s *AzureManagedClusterSpec) {
+	s.ControlPlaneEndpoint = nil
+}
 
 // managedClusterTemplate has nothing to check: there is no field.
 func (v *validator) managedClusterTemplate(*field.Path, *AzureManagedClusterTemplateSpec) {}
