@@ -75,7 +75,7 @@ func (o *outbound) ip(v *view, i int) string {
 	return cmp.Or(o.FrontendIPs[i].PublicIP.Name, name)
 }
 
-// parts returns the names of its frontends and of its backend pool as they are there, and those of Git of what is not.
+// parts returns the names of the frontends and of the backend pool that are there, and those of Git of what is not.
 func (o *outbound) parts(is *arm.Resource[arm.Balancer], ips []string) (fronts []string, pool string) {
 	for i, ip := range ips {
 		fronts = append(fronts, o.front(i))

@@ -18,7 +18,7 @@ type extra struct {
 	what     string            // for people: "extension flux"
 	id       string            // of the resource
 	want     map[string]any    // what Git says of it
-	settings map[string]string // that Git says of an extension, as they are written
+	settings map[string]string // of an extension in Git, in their own case
 	fixed    []string          // what Azure changes of none
 	raw      map[string]any    // as a GET gave it; nil: it is not there
 	unread   error             // why it was not found
