@@ -25,7 +25,7 @@ func (v *view) extensionsOf(m *vm) []api.VMExtension {
 }
 
 // lookAtExtensions finds the extensions of VMs that are to have some. Those of a VM that had all are not looked at again.
-func (v *view) lookAtExtensions(ctx context.Context) error {
+func (v *view) lookAtExtensions(ctx context.Context) {
 	for _, m := range v.vms {
 		if len(v.extensionsOf(m)) == 0 || v.p.extended.Has(m.Properties.ID) {
 			continue
@@ -34,9 +34,7 @@ func (v *view) lookAtExtensions(ctx context.Context) error {
 		switch {
 		case arm.IsMissing(err): // the VM went meanwhile
 			continue
-		case err != nil && !arm.IsUnused(err):
-			return err
-		case err != nil:
+		case err != nil: // it holds up nothing else
 			m.unread = err
 		}
 		m.extensions = make(map[string]*arm.Resource[arm.Extension])
@@ -44,7 +42,6 @@ func (v *view) lookAtExtensions(ctx context.Context) error {
 			m.extensions[strings.ToLower(all[i].Name)] = &all[i]
 		}
 	}
-	return nil
 }
 
 // extend decides about the extensions of VMs. No machine waits for them. One that is there is not changed, as with Cluster API.
@@ -68,7 +65,7 @@ func (v *view) extend(d *steps.Decision) {
 				code, text := is.Properties.View.Failure()
 				d.Faults = append(d.Faults, fleet.Errorf(fleet.Conflict, "install "+what, "%s (change it in Git, so that the machine is replaced, or delete the extension in Azure, and it is installed again)", cmp.Or(strings.Trim(code+": "+text, ": "), is.Properties.Provisioning)))
 			case is.Properties.Provisioning != succeeded:
-				v.pending(d, what+" is being installed", false)
+				d.Add(steps.Step{What: what + " is being installed", Blocked: true, Upkeep: true})
 			}
 		}
 		if complete {

@@ -112,6 +112,11 @@ func TestExtensions(t *testing.T) {
 			t.Errorf("without the right: ready %t, %q, drift %q", got.Ready, got.Message, got.Drift)
 		}
 		w.Allow()
+		end := w.Inject(azuretest.Fault{Method: "LIST extensions", Status: 500, Code: "InternalServerError"})
+		if got, err := w.p.Observe(w.Context(), &failing); err != nil || !got.Ready || !strings.Contains(fmt.Sprint(got.Drift), "cannot find the extensions of VM m-2") {
+			t.Errorf("without an answer: %v, ready %t, %q, drift %q", err, got.Ready, got.Message, got.Drift)
+		}
+		end()
 		for _, name := range []fleet.MachineName{"m-0", "m-1", "m-2"} {
 			if err := w.p.DeleteMachine(w.Context(), "op", &failing, name, ""); err != nil {
 				t.Error(err)
@@ -243,6 +248,11 @@ func TestExtensionsOfAKS(t *testing.T) {
 			t.Errorf("without the right: %+v", s)
 		}
 		w.Allow()
+		end := w.Inject(azuretest.Fault{Method: "GET extensions", Status: 500, Code: "InternalServerError"})
+		if s, _ := w.look(); !s.Ready || !strings.Contains(fmt.Sprint(s.Drift), "cannot find extension flux") {
+			t.Errorf("without an answer: %+v", s)
+		}
+		end()
 		w.c.Delete = true
 		for range 40 {
 			if w.step() {

@@ -104,11 +104,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 			s.Drift = append(s.Drift, step.What)
 		}
 		s.Drift = append(s.Drift, changes.what()...)
-		extras, err := m.lookAtExtras(ctx)
-		if err != nil {
-			return out, err
-		}
-		beside := m.decideExtras(extras)
+		beside := m.decideExtras(m.lookAtExtras(ctx))
 		for _, err := range beside.Faults {
 			s.Drift = append(s.Drift, err.Error())
 		}

@@ -92,28 +92,21 @@ func extensionBody(e *api.Extension) map[string]any {
 // properties returns those of an extra as it is.
 func (x *extra) properties() map[string]any { return propertiesIn(cmpMap(x.raw)) }
 
-// read finds an extra.
-func (m *managed) read(ctx context.Context, x *extra) error {
-	switch err := m.place.Get(ctx, x.id, &x.raw); {
-	case arm.IsMissing(err):
-		x.raw = nil
-	case arm.IsUnused(err):
+// read finds an extra. What cannot be read holds up nothing else.
+func (m *managed) read(ctx context.Context, x *extra) {
+	err := m.place.Get(ctx, x.id, &x.raw)
+	if err != nil && !arm.IsMissing(err) {
 		x.unread = err
-	case err != nil:
-		return err
 	}
-	return nil
 }
 
 // lookAtExtras finds what Git names beside the cluster.
-func (m *managed) lookAtExtras(ctx context.Context) ([]*extra, error) {
+func (m *managed) lookAtExtras(ctx context.Context) []*extra {
 	all := m.extras()
 	for _, x := range all {
-		if err := m.read(ctx, x); err != nil {
-			return nil, arm.WrapLook("find "+x.what, err)
-		}
+		m.read(ctx, x)
 	}
-	return all, nil
+	return all
 }
 
 // differs returns in what an extra differs from Git.
@@ -220,11 +213,7 @@ func (m *managed) putExtra(ctx context.Context, x *extra, change []difference) e
 
 // ensureExtras makes and changes what is beside the cluster. What Azure refuses of one holds up no other.
 func (m *managed) ensureExtras(ctx context.Context) []error {
-	all, err := m.lookAtExtras(ctx)
-	if err != nil {
-		return []error{err}
-	}
-	d := m.decideExtras(all)
+	d := m.decideExtras(m.lookAtExtras(ctx))
 	errs := d.Faults
 	for _, s := range d.Steps {
 		if s.Blocked || !m.serves() || !m.idle() {
@@ -243,8 +232,8 @@ func (m *managed) member(ctx context.Context) (*extra, error) {
 		return nil, nil
 	}
 	x := m.membership(m.want.FleetsMember)
-	if err := m.read(ctx, x); err != nil || x.unread != nil {
-		return nil, arm.WrapLook("find "+x.what, fleet.JoinErrors(err, x.unread))
+	if m.read(ctx, x); x.unread != nil {
+		return nil, arm.WrapLook("find "+x.what, x.unread)
 	}
 	of, _ := x.properties()["clusterResourceId"].(string)
 	if x.raw == nil || !arm.Same(of, m.clusterID()) {

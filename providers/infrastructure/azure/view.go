@@ -95,11 +95,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
-	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtZone, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints, v.lookAtExtensions} {
+	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtZone, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
 	}
+	v.lookAtExtensions(ctx)
 	if c.Delete && !api.IsManaged(c) {
 		if err := v.lookAtRest(ctx, false); err != nil {
 			return nil, err
