@@ -1684,6 +1684,10 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.DiskSecurityProfile": {
 			"securityEncryptionType": {values: []string{"VMGuestStateOnly", "DiskWithVMGuestState"}},
 		},
+		"infrastructure/azure/api.ExtendedLocation": {
+			"name": {required: true},
+			"type": {required: true, values: []string{"EdgeZone"}},
+		},
 		"infrastructure/azure/api.Extension": {
 			"aksAssignedIdentityType": {values: []string{"SystemAssigned", "UserAssigned"}},
 			"extensionType":           {required: true},

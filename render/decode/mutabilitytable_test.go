@@ -326,6 +326,7 @@ func otherAnswers() map[string]string {
 		"AzureCluster spec.networkSpec.apiServerLB.type":                           known,
 		"AzureCluster spec.networkSpec.controlPlaneOutboundLB":                     outbound,
 		"AzureCluster spec.networkSpec.nodeOutboundLB":                             outbound,
+		"AzureCluster spec.extendedLocation":                                       "refused: the VNet is in it, and the cluster reports it",
 		"AzureCluster spec.networkSpec.privateDNSZone":                             known,
 		"AzureCluster spec.networkSpec.privateDNSZoneName":                         known,
 		"AzureCluster spec.networkSpec.privateDNSZoneResourceGroup":                "refused: the zone stays where it is, and the cluster reports it",

@@ -74,7 +74,7 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	if zones[0] == "" && inSet(spec) && v.machinesOf(r.Pool.Name) < mostInSet {
+	if zones[0] == "" && inSet(spec) && v.edge() == nil && v.machinesOf(r.Pool.Name) < mostInSet {
 		set, err := v.availabilitySet(ctx, r)
 		if err != nil {
 			return err
@@ -143,6 +143,9 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		return nil, fleet.Errorf(fleet.Invalid, op, "%s has no such size (name another in vmSize)", v.spec.Location)
 	case s.blocked:
 		return nil, fleet.Errorf(fleet.Exhausted, op, "the subscription may not use it in %s (request access to it in Azure, or name another in vmSize)", v.spec.Location)
+	}
+	if v.edge() != nil { // it has none
+		s.zones = nil
 	}
 	zones := s.zones
 	if at := api.PoolLocation(r.Pool.Infrastructure); at != "" && at != v.spec.Location {
@@ -254,6 +257,7 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 		p["scheduledEventsProfile"] = map[string]any{"terminateNotificationProfile": map[string]any{"enable": true, "notBeforeTimeout": fmt.Sprintf("PT%dM", n)}}
 	}
 	body := map[string]any{"location": v.spec.Location, "tags": tags, "properties": p}
+	v.inEdge(arm.VMs, body)
 	if plan != nil {
 		body["plan"] = plan
 	}

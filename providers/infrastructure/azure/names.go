@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -110,6 +111,22 @@ func (v *view) natIPName(s *api.Subnet) string {
 		return s.NATGateway.IP.Name
 	}
 	return "pip-" + v.natName(s)
+}
+
+// edge returns the edge zone of the cluster; nil: it is in none.
+func (v *view) edge() *arm.Edge {
+	if e := v.spec.ExtendedLocation; e != nil {
+		return &arm.Edge{Name: e.Name, Type: e.Type}
+	}
+	return nil
+}
+
+// inEdge puts what is to be made of a kind that has one into the edge zone of the cluster.
+// Source: CAPZ, azure/services.
+func (v *view) inEdge(kind string, body map[string]any) {
+	if e := v.edge(); e != nil && slices.Contains([]string{arm.VNets, arm.PublicIPs, arm.Balancers, arm.VMs}, kind) {
+		body["extendedLocation"] = e
+	}
 }
 
 // natIPPart is the part of a cluster that the address of a NAT gateway is: another one than that of the API server.

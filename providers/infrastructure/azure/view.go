@@ -255,7 +255,7 @@ func ownOfScope[P any](ctx context.Context, v *view, scope, kind string, needed 
 // zonesOf returns the zones of the size of a pool: of the cluster's only those that Git names, if any.
 func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
 	spec, err := api.ReadMachine(pool.Infrastructure)
-	if err != nil {
+	if err != nil || v.edge() != nil { // an edge zone has none
 		return nil, err
 	}
 	s, _, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize) // one that is not there is an error where a machine is made

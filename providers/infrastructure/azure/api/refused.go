@@ -6,7 +6,6 @@ const (
 	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
 	newEndpoint    = "of a new private endpoint: one that exists keeps it"
 	ofTheCluster   = "that of the cluster"
-	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	oneRangeOfFour = "one range of IPv4"
 	ofReference    = "has no meaning here, as in Cluster API"
 	oneAddress     = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
@@ -21,8 +20,6 @@ func refusedOfCluster(at string) map[string]string {
 		bastion + "subnet.privateEndpoints": plain,
 		bastion + "subnet.routeTable":       plain,
 		bastion + "subnet.securityGroup":    plain,
-
-		at + "extendedLocation": noEdge,
 	}
 }
 
@@ -33,6 +30,7 @@ func limitedOfCluster(at string) map[string]string {
 	return map[string]string{
 		at + "azureEnvironment":                   "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
 		at + "controlPlaneEnabled":                "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
+		at + "extendedLocation.type":              edgeZone,
 		at + "identityRef.kind":                   IdentityKind,
 		net + "apiServerLB.sku":                   "Standard",
 		net + "privateDNSZoneResourceGroup":       "a resource group that exists, with privateDNSZoneName",

@@ -81,6 +81,14 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 			s.ControlPlaneEndpoint = nil
 		}
 	}
+	if e := s.ExtendedLocation; e != nil && *e == (ExtendedLocation{}) { // as controllers write none
+		s.ExtendedLocation = nil
+	}
+	if e := s.ExtendedLocation; e != nil {
+		v.Required(at.Child("extendedLocation", "name"), e.Name, "the name of the edge zone")
+		objects.Enum(v, at.Child("extendedLocation", "type"), e.Type, edgeZone)
+		v.Forbidden(at.Child("failureDomains"), len(s.FailureDomains) > 0, "an edge zone has no availability zones: leave it out")
+	}
 	v.network(at.Child("networkSpec"), &s.NetworkSpec)
 	if s.CloudProviderConfigOverrides != nil {
 		v.overrides(at.Child("cloudProviderConfigOverrides"), s.CloudProviderConfigOverrides)
@@ -96,6 +104,9 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 		v.bastion(at.Child("bastionSpec", "azureBastion"), s.BastionSpec.AzureBastion, s.NetworkSpec.VNet.CIDRBlocks)
 	}
 }
+
+// edgeZone is the type of extended locations.
+const edgeZone = "EdgeZone"
 
 // regionOf returns the name of a region that people may write as West Europe.
 func regionOf(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }

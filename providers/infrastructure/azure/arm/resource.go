@@ -19,7 +19,14 @@ type Resource[P any] struct {
 	SKU        SKUName  `json:"sku,omitzero"`
 	Tags       Tags     `json:"tags,omitempty"`
 	Zones      []string `json:"zones,omitempty"`
+	Extended   *Edge    `json:"extendedLocation,omitempty"`
 	Properties P        `json:"properties"`
+}
+
+// An Edge is an edge zone.
+type Edge struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
 }
 
 // A SKUName says which of its offers a resource is.

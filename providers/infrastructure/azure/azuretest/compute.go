@@ -49,6 +49,10 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusBadRequest, "BadRequest", "A VM in an availability set has no zone and no reserved capacity, and is no spot VM.")
 		return
 	}
+	if e := textOf(objectOf(body["extendedLocation"])["name"]); zone != "" && e != "" || c.edgeOf(p) != e { // the codes are not those of Azure
+		refuse(w, http.StatusBadRequest, "BadRequest", "The VM is in edge zone '"+e+"' and zone '"+zone+"', and its VNet in edge zone '"+c.edgeOf(p)+"'.")
+		return
+	}
 	if wait := textOf(objectOf(objectOf(p["scheduledEventsProfile"])["terminateNotificationProfile"])["notBeforeTimeout"]); wait != "" && !slices.Contains([]string{"PT5M", "PT10M", "PT15M"}, wait) { // of those that tests have
 		refuse(w, http.StatusBadRequest, "InvalidParameter", "notBeforeTimeout is between PT5M and PT15M.")
 		return
@@ -199,6 +203,19 @@ func (c *Cloud) withoutSix(p object) string {
 			s := c.res[strings.ToLower(fmt.Sprint(in["id"]))]
 			if of["privateIPAddressVersion"] == "IPv6" && s != nil && !rangeOf(s, true).IsValid() {
 				return s.id
+			}
+		}
+	}
+	return ""
+}
+
+// edgeOf returns the edge zone of the VNet that a new VM is in.
+func (c *Cloud) edgeOf(p object) string {
+	for _, conf := range interfaces(p) {
+		for _, x := range listOf(properties(conf)["ipConfigurations"]) {
+			subnet := strings.ToLower(idIn(properties(objectOf(x)), "subnet"))
+			if vnet := c.res[subnet[:max(0, strings.LastIndex(subnet, "/subnets/"))]]; vnet != nil {
+				return textOf(objectOf(vnet.body["extendedLocation"])["name"])
 			}
 		}
 	}
