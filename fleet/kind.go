@@ -52,6 +52,9 @@ type Kind struct {
 	// the cloud keeps are set up by a bootstrap configuration, which its MachinePool then names. Nil means that the cloud sets up
 	// all.
 	Configured func(spec any) bool
+	// Range returns the bounds in which the cloud decides the number of machines of a pool that it keeps, of an
+	// InfrastructureMachinePool, by what Normalise returned. Nil, or nil returned, means that only its MachinePool may name some.
+	Range func(spec any) *PoolRange
 
 	// Distribution is the name of the distribution that a kind of one is of: a control
 	// plane and the bootstrap configurations of the workers beside it have the same.

@@ -1694,6 +1694,23 @@ func boundsTable() map[string]section {
 		"infrastructure/azure/api.DiskSecurityProfile": {
 			"securityEncryptionType": {values: []string{"VMGuestStateOnly", "DiskWithVMGuestState"}},
 		},
+		"infrastructure/azure/api.ExtendedLocation": {
+			"name": {required: true},
+			"type": {required: true, values: []string{"EdgeZone"}},
+		},
+		"infrastructure/azure/api.Extension": {
+			"aksAssignedIdentityType": {values: []string{"SystemAssigned", "UserAssigned"}},
+			"extensionType":           {required: true},
+			"identity":                {values: []string{"SystemAssigned"}},
+			"name":                    {required: true},
+		},
+		"infrastructure/azure/api.ExtensionScope": {
+			"scopeType": {required: true, values: []string{"Cluster", "Namespace"}},
+		},
+		"infrastructure/azure/api.FleetsMember": {
+			"managerName":          {required: true},
+			"managerResourceGroup": {required: true},
+		},
 		"infrastructure/azure/api.FrontendIP": {
 			"name": {required: true, least: 1},
 		},
@@ -1841,6 +1858,11 @@ func boundsTable() map[string]section {
 		},
 		"infrastructure/azure/api.UserManagedDiagnostics": {
 			"storageAccountURI": {required: true, most: 1024, pattern: "https"},
+		},
+		"infrastructure/azure/api.VMExtension": {
+			"name":      {required: true},
+			"publisher": {required: true},
+			"version":   {required: true},
 		},
 		"infrastructure/docker/api.APIEndpoint@v1beta1": {},
 		"infrastructure/docker/api.APIEndpoint@v1beta2": {
@@ -2734,9 +2756,10 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.v1beta1PoolSpec]":            {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterIdentitySpec]": {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterSpec]": {
-			"spec.bastionSpec.azureBastion.sku":         {values: []string{"Basic", "Standard"}},
-			"spec.bastionSpec.azureBastion.subnet.name": {required: true},
-			"spec.bastionSpec.azureBastion.subnet.role": {required: true, values: []string{"node", "control-plane", "bastion", "cluster"}},
+			"spec.bastionSpec.azureBastion.sku":                     {values: []string{"Basic", "Standard"}},
+			"spec.bastionSpec.azureBastion.subnet.name":             {required: true},
+			"spec.bastionSpec.azureBastion.subnet.role":             {required: true, values: []string{"node", "control-plane", "bastion", "cluster"}},
+			"spec.bastionSpec.azureBastion.subnet.serviceEndpoints": {keys: []string{"service"}},
 			"spec.location": {required: true},
 			"spec.networkSpec.apiServerLB.availabilityZones":              {most: 3, keys: []string{""}},
 			"spec.networkSpec.apiServerLB.availabilityZones[]":            {pattern: "zone"},
@@ -2900,6 +2923,7 @@ func boundsTable() map[string]section {
 			"template.spec": {required: true},
 			"template.spec.bastionSpec.azureBastion.subnet.name":              {required: true},
 			"template.spec.bastionSpec.azureBastion.subnet.role":              {required: true, values: []string{"node", "control-plane", "bastion", "cluster"}},
+			"template.spec.bastionSpec.azureBastion.subnet.serviceEndpoints":  {keys: []string{"service"}},
 			"template.spec.location":                                          {required: true},
 			"template.spec.networkSpec.subnets":                               {keys: []string{"name"}},
 			"template.spec.networkSpec.subnets[].name":                        {required: true},

@@ -76,8 +76,11 @@ func (b *builder) keptPool(o *object, in *machinePool, c *fleet.Cluster) fleet.K
 	if t := b.set.get(machine.InfrastructureRef.APIGroup, machine.InfrastructureRef.Kind, o.namespace, machine.InfrastructureRef.Name); t != nil {
 		of, ok := t.value.(*infrastructure)
 		configured = ok && of.kind.Configured != nil && of.kind.Configured(of.value)
+		if ok && of.kind.Range != nil {
+			b.between(o, in, &p, of.kind.Range(of.value))
+		}
 	}
-	b.refuseForKept(o, in, configured)
+	b.refuseForKept(o, in, p.Range, configured)
 	if configured && machine.Bootstrap.ConfigRef.IsDefined() {
 		own := fleet.Pool{Name: p.Name, Kind: fleet.MachinePoolKind}
 		b.bootstrap(o, &own, "spec.template.spec.", machine.Bootstrap.ConfigRef)
@@ -86,8 +89,23 @@ func (b *builder) keptPool(o *object, in *machinePool, c *fleet.Cluster) fleet.K
 	return p
 }
 
+// between has p, the pool of in, decided by the cloud within the bounds that its infrastructure names; nil: it names none. Bounds of
+// the MachinePool are the same, or are refused.
+func (b *builder) between(o *object, in *machinePool, p *fleet.KeptPool, r *fleet.PoolRange) {
+	kind := in.Spec.Template.Spec.InfrastructureRef.Kind
+	switch note := clusterv1.ReplicasManagedByAnnotation; {
+	case r == nil:
+		return
+	case in.Annotations[note] == "false":
+		b.addf(o, "metadata.annotations["+note+"]", "remove the annotation, or the bounds of the "+kind, "is false, and the %s has the cloud decide the number of machines, from %d to %d", kind, r.Min, r.Max)
+	case p.Range != nil && p.Range.Max > 0 && *p.Range != *r:
+		b.addf(o, "metadata.annotations["+clusterv1.AutoscalerMaxSizeAnnotation+"]", "name the bounds once, or the same", "with the minimum beside it bounds the number of machines from %d to %d, and the %s from %d to %d", p.Range.Min, p.Range.Max, kind, r.Min, r.Max)
+	}
+	p.Range, p.Count = r, r.Bound(int(*in.Spec.Replicas))
+}
+
 // refuseForKept refuses what is for machines that Fairlead creates. Those that are configured have a bootstrap configuration.
-func (b *builder) refuseForKept(o *object, in *machinePool, configured bool) {
+func (b *builder) refuseForKept(o *object, in *machinePool, between *fleet.PoolRange, configured bool) {
 	const drains = "the cloud drains its machines with time limits of its own: set them in the object that infrastructureRef names, if it has any"
 	machine := &in.Spec.Template.Spec
 	for _, f := range []struct {
@@ -107,7 +125,7 @@ func (b *builder) refuseForKept(o *object, in *machinePool, configured bool) {
 	if configured && !machine.Bootstrap.ConfigRef.IsDefined() {
 		b.addf(o, o.written("spec.template.spec.bootstrap.configRef"), "", "is required: the %s names an image of your own, and the cloud does not set up its machines: name the configuration that does, such as a NodeadmConfig", machine.InfrastructureRef.Kind)
 	}
-	if in.between != nil && in.between.Max == 0 {
+	if between != nil && between.Max == 0 {
 		b.addf(o, "metadata.annotations["+clusterv1.AutoscalerMaxSizeAnnotation+"]", "",
 			"is required: others decide the number of machines: name the bounds for the cloud, with %s beside it", clusterv1.AutoscalerMinSizeAnnotation)
 	}

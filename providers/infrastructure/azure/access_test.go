@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -132,6 +133,18 @@ func TestBastion(t *testing.T) {
 	})
 }
 
+// TestServicesOfBastion: the subnet of a bastion is made with the service endpoints of Git.
+func TestServicesOfBastion(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(bastioned, "sku: Standard", "subnet: {serviceEndpoints: [{service: Microsoft.Storage}]}, sku: Standard", 1), machineSpec)
+		w.ready(&c)
+		s, _ := w.Resource(groupID("rg-2") + "/providers/Microsoft.Network/virtualNetworks/eu-1-vnet/subnets/AzureBastionSubnet")
+		if text := fmt.Sprint(s.Body["properties"].(map[string]any)["serviceEndpoints"]); !strings.Contains(text, "Microsoft.Storage") {
+			t.Errorf("the subnet has %s", text)
+		}
+	})
+}
+
 // TestBastionOfOthers: one of others under its name is not touched, and a VNet of people has to have the subnet.
 func TestBastionOfOthers(t *testing.T) {
 	in(t, func(w *world) {
@@ -251,6 +264,7 @@ func TestPrivateEndpoints(t *testing.T) {
 			"another group":   {strings.Replace(endpoint, "[registry]", "[data]", 1), "does not lead to " + registry + " data ("},
 			"approval":        {strings.Replace(endpoint, "{", "{manualApproval: true, ", 1), "does not lead to " + registry + " registry with manual approval"},
 			"another subnet":  {endpoint, "private endpoint registry is in "},
+			"an address":      {strings.Replace(endpoint, "{", "{privateIPAddresses: [10.1.0.40], ", 1), "private endpoint registry has an address that Azure chose and not 10.1.0.40 ("},
 		} {
 			spec := strings.Replace(endpoints, endpoint, tc.spec, 1)
 			if what == "another subnet" {
@@ -364,10 +378,42 @@ func TestOrphanedEndpoint(t *testing.T) {
 	})
 }
 
+// TestAddressesOfPrivateEndpoint: a private endpoint has the addresses of Git. One that Azure refuses is told, and others stay.
+func TestAddressesOfPrivateEndpoint(t *testing.T) {
+	in(t, func(w *world) {
+		with := func(addresses string) string {
+			return strings.Replace(endpoints, endpoint, strings.Replace(endpoint, "{", "{privateIPAddresses: ["+addresses+"], ", 1), 1)
+		}
+		c := w.cluster(with("10.1.0.41, 10.1.0.40"), machineSpec)
+		w.create(&c, "m-0")
+		if p := fmt.Sprint(w.Resources("privateendpoints")[0].Body["properties"].(map[string]any)["ipConfigurations"]); !strings.Contains(p, "10.1.0.40") || !strings.Contains(p, "10.1.0.41") {
+			t.Errorf("the addresses are %s", p)
+		}
+		time.Sleep(settle)
+		if got := w.observe(&c); !rest(got) {
+			t.Errorf("%q, drift %q", got.Message, got.Drift)
+		}
+		other := newCluster(t, strings.Replace(with("10.1.0.40"), "GROUP", "rg-2", 1), machineSpec)
+		if got := w.observe(&other); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "private endpoint registry has 10.1.0.40, 10.1.0.41 and not 10.1.0.40 (") {
+			t.Errorf("%q, drift %q", got.Message, got.Drift)
+		}
+		outside := w.cluster(with("10.0.0.40"), machineSpec)
+		var err error
+		for range 20 {
+			err = w.p.EnsureInfrastructure(w.Context(), "op", &outside)
+			time.Sleep(tick)
+		}
+		if err == nil || !strings.Contains(err.Error(), "The address 10.0.0.40 of a private endpoint") {
+			t.Errorf("an address out of the subnet: %v", err)
+		}
+		w.end(&c)
+	})
+}
+
 // TestPrivateEndpointOfAKS: the same in the network of a cluster of AKS, with which it goes.
 func TestPrivateEndpointOfAKS(t *testing.T) {
 	inAKS(t, planeSpec, func(w *managedWorld) {
-		w.change("version: v1.33.5", "version: v1.33.5, virtualNetwork: {subnet: {privateEndpoints: ["+endpoint+"]}}")
+		w.change("version: v1.33.5", "version: v1.33.5, virtualNetwork: {subnet: {privateEndpoints: ["+strings.Replace(endpoint, "{", "{privateIPAddresses: [10.240.0.40], ", 1)+"]}}")
 		w.rest()
 		if n := len(w.Resources("privateendpoints")); n != 1 {
 			t.Errorf("%d private endpoints are there", n)

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,9 +37,22 @@ func ipTags(ip *api.PublicIP) []arm.IPTag {
 
 // compareTags tells if a public address that is there has other tags than Git, at field, names.
 func compareTags(d *steps.Decision, is *arm.Resource[arm.PublicIP], ip *api.PublicIP, field string) {
-	if want := ipTags(ip); len(want) > 0 && !slices.Equal(is.Properties.IPTags, want) {
+	if want := ipTags(ip); len(want) > 0 && !sameTexts(is.Properties.IPTags, want) {
 		d.CannotFollow(field+".ipTags", "public address %s keeps the tags that it was created with (put them back, or give a new address another name)", is.Name)
 	}
+}
+
+// sameTexts reports whether two lists have the same things, which Azure shows in any case and order.
+func sameTexts[T any](a, b []T) bool {
+	set := func(list []T) []string {
+		var out []string
+		for _, x := range list {
+			out = append(out, strings.ToLower(fmt.Sprint(x)))
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	return slices.Equal(set(a), set(b))
 }
 
 // nameAddress decides about the name in DNS of a public address that nothing depends on.
@@ -49,7 +63,12 @@ func (v *view) nameAddress(d *steps.Decision, is *arm.Resource[arm.PublicIP], ip
 	label := labelIn(ip.DNSName)
 	d.Add(steps.Step{What: "call public address " + is.Name + " " + label, Do: func(ctx context.Context) error {
 		err := v.edit(ctx, is.ID, func(p map[string]any) error {
-			p["dnsSettings"] = map[string]any{"domainNameLabel": label}
+			dns, ok := p["dnsSettings"].(map[string]any)
+			if !ok {
+				dns = make(map[string]any)
+				p["dnsSettings"] = dns
+			}
+			dns["domainNameLabel"] = label
 			return nil
 		})
 		if err == nil {

@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,94 @@ func TestOverrides(t *testing.T) {
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("azure.json lacks %s: %s", want, got)
+			}
+		}
+	})
+}
+
+// TestSameAddresses: tags of an address and groups of a private endpoint are the same in any case and order.
+func TestSameAddresses(t *testing.T) {
+	tagged := "{role: node, privateEndpoints: [" + strings.Replace(endpoint, "groupIDs: [registry]", "groupIDs: [registry, Registry2]", 1) + "], natGateway: {ip: {ipTags: [{type: RoutingPreference, tag: Internet}, {type: FirstPartyUsage, tag: /Sql}]}}}"
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane}, "+tagged+"]}, identityRef:", 1), machineSpec)
+		w.create(&c, "m-0")
+		w.Edit(w.publicOf("natgw")[0].ID, func(body map[string]any) {
+			p := body["properties"].(map[string]any)
+			list := p["ipTags"].([]any)
+			slices.Reverse(list)
+			list[1].(map[string]any)["tag"] = "internet"
+		})
+		w.Edit(w.Resources("privateendpoints")[0].ID, func(body map[string]any) {
+			body["properties"].(map[string]any)["ipConfigurations"] = []any{map[string]any{"name": "a", "properties": map[string]any{"privateIPAddress": "10.1.0.50"}}}
+			body["properties"].(map[string]any)["privateLinkServiceConnections"].([]any)[0].(map[string]any)["properties"].(map[string]any)["groupIds"] = []any{"registry2", "Registry"}
+		})
+		time.Sleep(settle)
+		if got := w.observe(&c); !rest(got) {
+			t.Errorf("%q, drift %q", got.Message, got.Drift)
+		}
+	})
+}
+
+// TestNATCalledAPIServer: the address of a NAT gateway called apiserver is not that of the API server.
+func TestNATCalledAPIServer(t *testing.T) {
+	for _, kind := range []string{"Public", "Internal", "elsewhere"} {
+		in(t, func(w *world) {
+			c := w.cluster(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {apiServerLB: {type: "+strings.Replace(kind, "elsewhere", "Public", 1)+"}, subnets: [{role: control-plane}, {role: node, natGateway: {name: apiserver}}]}, identityRef:", 1), machineSpec)
+			if c.APIElsewhere = kind == "elsewhere"; c.APIElsewhere {
+				c.Endpoint = fleet.Endpoint{Host: "api.example.org", Port: 6443}
+			}
+			w.create(&c, "m-0")
+			parts := map[string]string{}
+			for _, r := range w.publicOf("") {
+				parts[r.Name] = r.Tags["fairlead.dev_part"]
+			}
+			want := map[string]string{ // the last two as they ever were
+				"Public":    "map[pip-apiserver:nat-ip-apiserver pip-eu-1-apiserver:ip-apiserver]",
+				"Internal":  "map[pip-apiserver:ip-apiserver pip-eu-1-node-natgw:ip-eu-1-node-natgw]",
+				"elsewhere": "map[pip-apiserver:ip-apiserver pip-eu-1-node-natgw:ip-eu-1-node-natgw]",
+			}[kind]
+			if got := fmt.Sprint(parts); got != want {
+				t.Errorf("%s: addresses are %s, want %s", kind, got, want)
+			}
+			w.end(&c)
+		})
+	}
+}
+
+// TestNameInUse: of two clusters that give an address one name in DNS, the second says so, and its machines go on. What people set of
+// the name otherwise stays.
+func TestNameInUse(t *testing.T) {
+	with := func(name string) string {
+		return strings.Replace(clusterSpec, "identityRef:", "networkSpec: {subnets: [{role: control-plane}, {role: node, natGateway: {ip: {dnsName: "+name+".example.org}}}]}, identityRef:", 1)
+	}
+	in(t, func(w *world) {
+		c := w.cluster(with("out"), machineSpec)
+		w.create(&c, "m-0")
+		d := w.cluster(with("other"), machineSpec)
+		d.Key.Name = "eu-2"
+		w.create(&d, "n-0")
+		for _, r := range w.publicOf("natgw") {
+			w.Edit(r.ID, func(body map[string]any) {
+				body["properties"].(map[string]any)["dnsSettings"].(map[string]any)["reverseFqdn"] = "mail.example.org."
+			})
+		}
+		same := newCluster(t, strings.Replace(with("out"), "GROUP", "rg-3", 1), machineSpec)
+		same.Key.Name = "eu-2"
+		time.Sleep(settle)
+		err := w.p.EnsureInfrastructure(w.Context(), "op", &same)
+		if wantKind(t, "EnsureInfrastructure", err, fleet.Conflict); !strings.Contains(err.Error(), "already used by another public IP") {
+			t.Error(err)
+		}
+		if err := w.p.CreateMachine(w.Context(), "op", request(&same, "n-1")); err != nil {
+			t.Error(err)
+		}
+		third := newCluster(t, strings.Replace(with("third"), "GROUP", "rg-3", 1), machineSpec)
+		third.Key.Name = "eu-2"
+		w.follow(&third, "renamed", func() bool { return true })
+		for _, r := range w.publicOf("eu-2-node-natgw") {
+			dns := r.Body["properties"].(map[string]any)["dnsSettings"].(map[string]any)
+			if dns["domainNameLabel"] != "third" || dns["reverseFqdn"] != "mail.example.org." {
+				t.Errorf("the address is called %v", dns)
 			}
 		}
 	})

@@ -171,6 +171,7 @@ func (v *view) adopted() []adoption {
 	out = append(out, tagged(v.sets, arm.Sets)...)
 	out = append(out, tagged(v.bastions, arm.Bastions)...)
 	out = append(out, tagged(v.endpoints, arm.Endpoints)...)
+	out = append(out, tagged(v.addresses, arm.PublicIPs)...)
 	out = append(out, tagged(v.nics, arm.NICs)...)
 	out = append(out, tagged(v.disks, arm.Disks)...)
 	for _, m := range v.vms {
@@ -232,7 +233,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 			return nil, err
 		}
 	}
-	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, f.endpoint, f.outbound, func() error { return f.access(ctx) }} {
+	for _, find := range []func() error{func() error { return f.machines(machines) }, func() error { return f.network(tables) }, func() error { return f.endpoint(ctx) }, f.outbound, func() error { return f.access(ctx) }} {
 		if err := find(); err != nil {
 			return nil, err
 		}
@@ -285,10 +286,10 @@ func (f *finder) with(what, id string, has arm.Tags, tags map[string]string) {
 // part adds the thing of a kind called name as a part of the cluster. field is where Git names it.
 func part[P any](f *finder, all snapshot.Set[arm.Resource[P]], kind, name, as, field string) (*arm.Resource[P], error) {
 	what := kindName(kind) + " " + name
-	r := all.Get(strings.ToLower(f.place.resource(kind, name)))
+	r := all.Get(strings.ToLower(f.idOf(kind, name)))
 	switch {
 	case r == nil:
-		return nil, fleet.Errorf(fleet.NotFound, f.op, "resource group %s has no %s (name that of Cluster API in %s)", f.place.group, what, field)
+		return nil, fleet.Errorf(fleet.NotFound, f.op, "resource group %s has no %s (name that of Cluster API in %s)", strings.Split(f.idOf(kind, name), "/")[4], what, field)
 	case !f.theirs(r.Tags) && !f.c.Owns(tagsFrom(r.Tags)):
 		return nil, fleet.Errorf(fleet.Conflict, f.op, "%s has no tag %s=owned (it is not of this cluster; name that of Cluster API in %s)", what, theirCluster+f.c.Key.Name, field)
 	}
@@ -319,6 +320,7 @@ func (f *finder) machines(machines []providers.AdoptedMachine) error {
 		for _, ref := range vm.Properties.Network.Interfaces {
 			if nic := f.l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
 				f.with("interface "+nic.Name, nic.ID, nic.Tags, x.Tags)
+				f.addressesOf(nic, vm.Name, x.Tags)
 			}
 		}
 		for i := range f.l.disks.All {
@@ -329,6 +331,19 @@ func (f *finder) machines(machines []providers.AdoptedMachine) error {
 		f.with(x.Where, vm.ID, vm.Tags, x.Tags)
 	}
 	return err
+}
+
+// addressesOf finds the public address of an interface that Cluster API's provider made for a machine called name.
+func (f *finder) addressesOf(nic *arm.Resource[arm.Interface], name string, tags map[string]string) {
+	for _, c := range nic.Properties.Configurations {
+		if c.Properties.Public == nil {
+			continue
+		}
+		ip := f.l.ips.Get(strings.ToLower(c.Properties.Public.ID))
+		if ip != nil && strings.EqualFold(ip.Name, theirPublic+name) && (f.theirs(ip.Tags) || f.c.Owns(tagsFrom(ip.Tags))) {
+			f.with("public address "+ip.Name, ip.ID, ip.Tags, tags)
+		}
+	}
 }
 
 // network finds what the VNet consists of, if Cluster API's provider made it.
@@ -367,7 +382,7 @@ func (f *finder) network(tables []arm.Resource[arm.State]) error {
 		if _, err := part(f, f.l.nats, arm.NATs, nat, "nat-"+nat, "networkSpec.subnets.natGateway"); err != nil {
 			return err
 		}
-		if _, err := part(f, f.l.ips, arm.PublicIPs, f.natIPName(s), "ip-"+nat, "networkSpec.subnets.natGateway.ip"); err != nil {
+		if _, err := part(f, f.l.ips, arm.PublicIPs, f.natIPName(s), f.natIPPart(nat), "networkSpec.subnets.natGateway.ip"); err != nil {
 			return err
 		}
 	}
@@ -433,7 +448,7 @@ func (f *finder) outbound() error {
 // listed adds a thing of a kind that no listing of the cluster has, as part does.
 func listed(ctx context.Context, f *finder, kind, name, as, field string) error {
 	var is arm.Resource[arm.State]
-	err := f.place.Get(ctx, f.place.resource(kind, name), &is)
+	err := f.place.Get(ctx, f.idOf(kind, name), &is)
 	var all snapshot.Set[arm.Resource[arm.State]]
 	switch {
 	case err == nil:
@@ -450,7 +465,7 @@ func (f *finder) has(what string) bool {
 }
 
 // endpoint finds the load balancer of the API server, with its address and name.
-func (f *finder) endpoint() error {
+func (f *finder) endpoint(ctx context.Context) error {
 	if f.c.ServedElsewhere() {
 		return nil
 	}
@@ -461,7 +476,7 @@ func (f *finder) endpoint() error {
 	}
 	if f.spec.NetworkSpec.APIServerLB.Type == api.Internal {
 		if f.spec.NetworkSpec.PrivateDNSZone != "None" {
-			_, err = part(f, f.l.zones, arm.Zones, f.zoneName(), zonePart, "networkSpec.privateDNSZoneName")
+			err = listed(ctx, f, arm.Zones, f.zoneName(), zonePart, "networkSpec.privateDNSZoneName and privateDNSZoneResourceGroup")
 		}
 		return err
 	}

@@ -96,13 +96,15 @@ func TestAdopt(t *testing.T) {
 	}{
 		"public":                           {azuretest.CAPZ{}, ""},
 		"internal":                         {azuretest.CAPZ{Internal: true}, ""},
+		"a private zone elsewhere":         {azuretest.CAPZ{Internal: true, ZoneGroup: "dns"}, ", privateDNSZoneName: eu-1.capz.io, privateDNSZoneResourceGroup: dns"},
+		"public addresses":                 {azuretest.CAPZ{Public: true}, ""},
 		"a given VNet":                     {azuretest.CAPZ{VNet: given}, ", vnet: {name: office, resourceGroup: shared}"},
 		"a peering":                        {azuretest.CAPZ{Internal: true, Peer: hub}, ", vnet: {peerings: [{remoteVnetName: hub, resourceGroup: shared, forwardPeeringProperties: {allowForwardedTraffic: true}, reversePeeringProperties: {allowForwardedTraffic: true}}]}"},
 		"outbound load balancers":          {azuretest.CAPZ{Internal: true, Outbound: true}, ", nodeOutboundLB: {frontendIPsCount: 1}, controlPlaneOutboundLB: {frontendIPsCount: 1}"},
 		"dual stack":                       {azuretest.CAPZ{DualStack: true, Outbound: true}, ", nodeOutboundLB: {}, vnet: {cidrBlocks: [10.0.0.0/8, '2001:db8::/56']}, subnets: [{role: control-plane, cidrBlocks: [10.0.0.0/16, '2001:db8::/64']}, {role: node, cidrBlocks: [10.1.0.0/16, '2001:db8:0:1::/64']}]"},
 		"a group of people":                {azuretest.CAPZ{GroupOfPeople: true}, ""},
 		"availability sets":                {azuretest.CAPZ{Sets: true}, ""},
-		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},
+		"a bastion and a private endpoint": {azuretest.CAPZ{Access: true}, ", subnets: [{role: control-plane}, {role: node, privateEndpoints: [{name: registry, privateIPAddresses: [10.1.0.9], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/x/registry}]}]}]}, bastionSpec: {azureBastion: {}"},
 		"rules in Git":                     {azuretest.CAPZ{}, ", subnets: [{role: control-plane, securityGroup: {securityRules: [{name: allow_ssh, description: Allow SSH, priority: 2200, protocol: Tcp, direction: Inbound, source: '*', sourcePorts: '*', destination: '*', destinationPorts: '22', action: Allow}]}}, {role: node}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,6 +172,25 @@ func TestAdopt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAdoptAddressesOfPeople: a public address that people gave a machine, without the tag of Cluster API or with another name, is not
+// adopted.
+func TestAdoptAddressesOfPeople(t *testing.T) {
+	adopts(t, azuretest.CAPZ{Public: true}, "", func(a *adopting) {
+		network := groupID("capz") + "/providers/Microsoft.Network/"
+		a.Retag(network+"publicIPAddresses/pip-eu-1-md-0-0", func(tags map[string]string) { clear(tags) })
+		ip, _ := a.Resource(network + "publicIPAddresses/pip-eu-1-md-0-1")
+		a.Put(network+"publicIPAddresses/mine", map[string]any{"location": azuretest.Location, "tags": ip.Body["tags"]})
+		a.Edit(network+"networkInterfaces/eu-1-md-0-1-nic", func(body map[string]any) {
+			conf := body["properties"].(map[string]any)["ipConfigurations"].([]any)[0].(map[string]any)["properties"].(map[string]any)
+			conf["publicIPAddress"] = map[string]any{"id": network + "publicIPAddresses/mine"}
+		})
+		untagged, err := a.p.Adoptable(a.Context(), a.c, a.machines)
+		if text := strings.Join(untagged, "; "); err != nil || !strings.Contains(text, "public address pip-eu-1-control-plane-0") || strings.Contains(text, "pip-eu-1-md-0-") || strings.Contains(text, "mine") {
+			t.Errorf("to be tagged are %s, %v", text, err)
+		}
+	})
 }
 
 // life adopts the cluster, adds a machine, and deletes all.

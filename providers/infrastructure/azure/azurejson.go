@@ -27,6 +27,8 @@ type cloudConfig struct {
 	SecurityGroupName    string `json:"securityGroupName"`
 	SecurityGroupGroup   string `json:"securityGroupResourceGroup"`
 	Location             string `json:"location"`
+	EdgeType             string `json:"extendedLocationType,omitempty"`
+	EdgeName             string `json:"extendedLocationName,omitempty"`
 	VMType               string `json:"vmType"`
 	VNetName             string `json:"vnetName"`
 	VNetGroup            string `json:"vnetResourceGroup"`
@@ -102,6 +104,9 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 		Cloud: spec.AzureEnvironment, TenantID: at.Tenant(), SubscriptionID: spec.SubscriptionID, ResourceGroup: at.group, SecurityGroupGroup: at.group,
 		Location: spec.Location, VMType: "vmss", VNetName: v.vnetName(), VNetGroup: at.group, LoadBalancerSKU: "Standard", MaximumRuleCount: mostBalancerRules, UseInstanceMetadata: true,
 		overrides: overridesOf(spec.CloudProviderConfigOverrides),
+	}
+	if e := v.edge(); e != nil {
+		out.EdgeType, out.EdgeName = e.Type, e.Name
 	}
 	for _, o := range v.outbounds() {
 		if o.role == fleet.RoleWorker {

@@ -177,6 +177,9 @@ func (v *view) internal(d *steps.Decision, n network) {
 	if zone == nil {
 		return
 	}
+	if !arm.Same(zone.ID, v.idOf(arm.Zones, zone.Name)) {
+		d.CannotFollow("networkSpec.privateDNSZoneResourceGroup", "zone %s stays where it is, %s (put it back, or make another cluster)", zone.Name, zone.ID)
+	}
 	d.Endpoint = v.endpointAt(recordName + "." + zone.Name)
 	record := zone.ID + "/A/" + recordName
 	v.link(d, zone, v.vnetName(), n.vnet, "the VNet", true)

@@ -74,7 +74,7 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	if zones[0] == "" && inSet(spec) && v.machinesOf(r.Pool.Name) < mostInSet {
+	if zones[0] == "" && inSet(spec) && v.edge() == nil && v.machinesOf(r.Pool.Name) < mostInSet {
 		set, err := v.availabilitySet(ctx, r)
 		if err != nil {
 			return err
@@ -144,6 +144,9 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	case s.blocked:
 		return nil, fleet.Errorf(fleet.Exhausted, op, "the subscription may not use it in %s (request access to it in Azure, or name another in vmSize)", v.spec.Location)
 	}
+	if v.edge() != nil { // it has none
+		s.zones = nil
+	}
 	zones := s.zones
 	if at := api.PoolLocation(r.Pool.Infrastructure); at != "" && at != v.spec.Location {
 		return nil, fleet.Errorf(fleet.Invalid, op, "the AzureMachinePool is in %s and the cluster in %s (set location of the AzureMachinePool to that of the cluster)", at, v.spec.Location)
@@ -198,9 +201,12 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	return free, nil
 }
 
-// publicInfix ends the name of the public address of a machine.
+// publicInfix ends the name of the public address of a machine. That of one that Cluster API made begins with theirPublic.
 // Source: CAPZ, azure/defaults.go.
-const publicInfix = "-public-ip"
+const (
+	publicInfix = "-public-ip"
+	theirPublic = "pip-"
+)
 
 // adminUser is the user of VMs, which a key of Git logs in.
 const adminUser = "capi"
@@ -247,7 +253,11 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 		"diagnosticsProfile": map[string]any{"bootDiagnostics": diagnostics(spec)},
 	}
 	v.extras(spec, p)
+	if n := api.Notice(r.Pool.Infrastructure); n > 0 {
+		p["scheduledEventsProfile"] = map[string]any{"terminateNotificationProfile": map[string]any{"enable": true, "notBeforeTimeout": fmt.Sprintf("PT%dM", n)}}
+	}
 	body := map[string]any{"location": v.spec.Location, "tags": tags, "properties": p}
+	v.inEdge(arm.VMs, body)
 	if plan != nil {
 		body["plan"] = plan
 	}
@@ -281,6 +291,9 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 		p["additionalCapabilities"] = map[string]any{"ultraSSDEnabled": true}
 	case c != nil:
 		p["additionalCapabilities"] = c
+	}
+	if spec.VirtualMachineScaleSetID != "" {
+		p["virtualMachineScaleSet"] = arm.Ref{ID: spec.VirtualMachineScaleSetID}
 	}
 	if spec.CapacityReservationGroupID != "" {
 		p["capacityReservation"] = map[string]any{"capacityReservationGroup": arm.Ref{ID: spec.CapacityReservationGroupID}}

@@ -22,6 +22,7 @@ func (v *view) decide() *steps.Decision {
 	if v.group != nil {
 		v.makeEndpoint(d, n)
 		v.aside(d, !v.started(), v.makeOutbound)
+		v.extend(d)
 	}
 	if n.subnet(fleet.RoleWorker, "") == nil && len(d.Steps)+len(d.Waits)+len(d.Faults) == 0 {
 		d.Wait("the subnet of machines is not there")

@@ -162,6 +162,7 @@ func (p machines) Remove(ctx context.Context, what string, _ *fleet.Cluster, v *
 			return err
 		}
 	}
+	p.extended.Forget(m.Properties.ID)
 	if now.Properties.Provisioning == "Deleting" {
 		return nil
 	}
@@ -180,8 +181,9 @@ type leftover struct {
 func (v *view) leftovers() (out []leftover, kept []string) {
 	note := func(x leftover, tags arm.Tags, infix string, withVM bool, state string) { // what people copied has another name
 		x.machine = fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
+		named := strings.HasPrefix(strings.ToLower(x.name), strings.ToLower(string(x.machine)+infix)) || infix == publicInfix && strings.EqualFold(x.name, theirPublic+string(x.machine))
 		switch {
-		case x.machine == "" || !withVM || !strings.HasPrefix(strings.ToLower(x.name), strings.ToLower(string(x.machine)+infix)):
+		case x.machine == "" || !withVM || !named:
 			kept = append(kept, x.kind+" "+x.name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
 		case slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(x.machine)) }):
 		case state != "":

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -112,6 +113,30 @@ func (v *view) natIPName(s *api.Subnet) string {
 	return "pip-" + v.natName(s)
 }
 
+// edge returns the edge zone of the cluster; nil: it is in none.
+func (v *view) edge() *arm.Edge {
+	if e := v.spec.ExtendedLocation; e != nil {
+		return &arm.Edge{Name: e.Name, Type: e.Type}
+	}
+	return nil
+}
+
+// inEdge puts what is to be made of a kind that has one into the edge zone of the cluster.
+// Source: CAPZ, azure/services.
+func (v *view) inEdge(kind string, body map[string]any) {
+	if e := v.edge(); e != nil && slices.Contains([]string{arm.VNets, arm.PublicIPs, arm.Balancers, arm.VMs}, kind) {
+		body["extendedLocation"] = e
+	}
+}
+
+// natIPPart is the part of a cluster that the address of a NAT gateway is: another one than that of the API server.
+func (v *view) natIPPart(name string) string {
+	if part := "ip-" + name; part != balancerIPPart || v.c.ServedElsewhere() || v.spec.NetworkSpec.APIServerLB.Type == api.Internal {
+		return part
+	}
+	return "nat-ip-" + name
+}
+
 func (v *view) balancerName() string {
 	lb := v.spec.NetworkSpec.APIServerLB
 	return cmp.Or(lb.Name, v.named(map[string]string{api.Public: "-public-lb", api.Internal: "-internal-lb"}[lb.Type]))
@@ -155,6 +180,19 @@ func (v *view) label() string {
 func labelIn(name string) string {
 	first, _, _ := strings.Cut(name, ".")
 	return first
+}
+
+// idOf returns the id that a thing of the network of the cluster has, or is to have: a private zone may be in another resource group.
+func (v *view) idOf(kind, name string) string {
+	if kind == arm.Zones {
+		return v.zoneGroup() + "/providers/" + kind + "/" + name
+	}
+	return v.place.resource(kind, name)
+}
+
+// zoneGroup returns the id of the resource group of the private zone.
+func (v *view) zoneGroup() string {
+	return arm.GroupID(v.place.Subscription(), cmp.Or(v.spec.NetworkSpec.PrivateDNSZoneResourceGroup, v.place.group))
 }
 
 func (v *view) zoneName() string {

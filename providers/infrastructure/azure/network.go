@@ -68,6 +68,10 @@ func (v *view) network(d *steps.Decision) network {
 		d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (put the location back, or name a VNet there)", is.Name, is.Location, v.spec.Location))
 		return network{}
 	}
+	if e := v.edge(); is != nil && !sameTexts(edgesOf(is.Extended), edgesOf(e)) {
+		d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in edge zone %q and the cluster in %q (put extendedLocation back, or name a VNet there)", is.Name, strings.Join(edgesOf(is.Extended), ""), strings.Join(edgesOf(e), "")))
+		return network{}
+	}
 	n := network{}
 	if v.given != nil {
 		n = v.givenNetwork(d)
@@ -79,6 +83,14 @@ func (v *view) network(d *steps.Decision) network {
 		v.privateEndpoints(d, n)
 	})
 	return n
+}
+
+// edgesOf returns the name of an edge zone, if there is one.
+func edgesOf(e *arm.Edge) []string {
+	if e == nil {
+		return nil
+	}
+	return []string{e.Name}
 }
 
 // aside decides about a part of a network. If it is not essential, no machine waits for it.
@@ -194,8 +206,10 @@ func partOf[P any](all []arm.Resource[P], part, name string) *arm.Resource[P] {
 func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) steps.Step {
 	what := "create " + kindName(kind) + " " + name
 	return steps.Step{What: what, Essential: true, Do: func(ctx context.Context) error {
-		r := arm.Resource[P]{ID: v.place.resource(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
+		r := arm.Resource[P]{ID: v.idOf(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
 		body["tags"], body["location"] = r.Tags, r.Location
+		v.inEdge(kind, body)
+		r.Extended = v.edge()
 		if kind == arm.Zones {
 			body["location"] = "global"
 		}
@@ -371,7 +385,7 @@ func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NA
 	if s.NATGateway != nil {
 		zones, want = s.NATGateway.Zones, s.NATGateway.IP
 	}
-	ip := there(v, d, &v.ips, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
+	ip := there(v, d, &v.ips, arm.PublicIPs, v.natIPPart(name), v.natIPName(s), nil, func() map[string]any {
 		label := ""
 		if want != nil {
 			label = labelIn(want.DNSName)

@@ -65,9 +65,40 @@ func (o *outbound) front(i int) string {
 	return cmp.Or(o.FrontendIPs[i].Name, o.indexed(o.name+outboundFront, i))
 }
 
+// ip returns the name of its ith address. One that Git does not name keeps its own: the default depends on their number.
 func (o *outbound) ip(v *view, i int) string {
 	of := map[fleet.Role]string{fleet.RoleWorker: "-node-outbound", fleet.RoleControlPlane: "-controlplane-outbound"}[o.role]
-	return cmp.Or(o.FrontendIPs[i].PublicIP.Name, o.indexed("pip-"+v.named(of), i))
+	name := o.indexed("pip-"+v.named(of), i)
+	if is := partOf(v.ips, o.ipPart(i), name); is != nil {
+		name = is.Name
+	}
+	return cmp.Or(o.FrontendIPs[i].PublicIP.Name, name)
+}
+
+// parts returns the names of the frontends and of the backend pool that are there, and those of Git of what is not.
+func (o *outbound) parts(is *arm.Resource[arm.Balancer], ips []string) (fronts []string, pool string) {
+	for i, ip := range ips {
+		fronts = append(fronts, o.front(i))
+		for _, f := range is.Properties.Frontends {
+			if refers(f.Properties.PublicIP, ip) {
+				fronts[i] = f.Name
+			}
+		}
+	}
+	if p := partAt(is.Properties.Pools, outboundRule(is).Pool, o.pool()); p != nil {
+		return fronts, p.Name
+	}
+	return fronts, o.pool()
+}
+
+// outboundRule returns the rule by which machines have the addresses of an outbound load balancer.
+func outboundRule(is *arm.Resource[arm.Balancer]) arm.OutboundRule {
+	for _, r := range is.Properties.Outbound {
+		if r.Name == outboundName {
+			return r.Properties
+		}
+	}
+	return arm.OutboundRule{}
 }
 
 // makeOutbound decides about the outbound load balancers.
@@ -88,8 +119,9 @@ func (v *view) makeOutbound(d *steps.Decision) {
 			continue
 		}
 		is := there(v, d, &v.lbs, arm.Balancers, o.part(), o.name, nil, func() map[string]any {
-			p := o.frontends(v.place.resource(arm.Balancers, o.name), ips)
-			p["backendAddressPools"] = []any{map[string]any{"name": o.pool()}}
+			fronts, pool := o.parts(new(arm.Resource[arm.Balancer]), ips)
+			p := o.frontends(v.place.resource(arm.Balancers, o.name), ips, fronts, pool)
+			p["backendAddressPools"] = []any{map[string]any{"name": pool}}
 			return map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": p}
 		})
 		if is != nil {
@@ -99,31 +131,41 @@ func (v *view) makeOutbound(d *steps.Decision) {
 }
 
 // frontends returns the addresses of the load balancer with an id, and the rule by which machines have them.
-func (o *outbound) frontends(id string, ips []string) map[string]any {
+func (o *outbound) frontends(id string, ips, names []string, pool string) map[string]any {
 	var fronts, refs []any
 	for i, ip := range ips {
-		fronts = append(fronts, map[string]any{"name": o.front(i), "properties": map[string]any{"publicIPAddress": arm.Ref{ID: ip}}})
-		refs = append(refs, arm.Ref{ID: id + "/frontendIPConfigurations/" + o.front(i)})
+		fronts = append(fronts, map[string]any{"name": names[i], "properties": map[string]any{"publicIPAddress": arm.Ref{ID: ip}}})
+		refs = append(refs, arm.Ref{ID: id + "/frontendIPConfigurations/" + names[i]})
 	}
 	return map[string]any{"frontendIPConfigurations": fronts, "outboundRules": []any{map[string]any{"name": outboundName, "properties": map[string]any{
-		"protocol": "All", "idleTimeoutInMinutes": *o.IdleTimeoutInMinutes, "frontendIPConfigurations": refs, "backendAddressPool": arm.Ref{ID: id + "/backendAddressPools/" + o.pool()},
+		"protocol": "All", "idleTimeoutInMinutes": *o.IdleTimeoutInMinutes, "frontendIPConfigurations": refs, "backendAddressPool": arm.Ref{ID: id + "/backendAddressPools/" + pool},
 	}}}}
 }
 
 // keepOutbound decides about the addresses and the rule of an outbound load balancer that is there. What controllers and people
-// added stays.
+// added stays, and so do names: machines refer to them.
 func (v *view) keepOutbound(d *steps.Decision, is *arm.Resource[arm.Balancer], o outbound, ips []string) {
-	rule := slices.IndexFunc(is.Properties.Outbound, func(r arm.Resource[arm.OutboundRule]) bool { return r.Name == outboundName })
-	same := rule >= 0 && is.Properties.Outbound[rule].Properties.Idle == *o.IdleTimeoutInMinutes && len(is.Properties.Outbound[rule].Properties.Frontends) == len(ips)
+	fronts, pool := o.parts(is, ips)
+	stays := func(field, what, name, want string) {
+		if want != "" && !strings.EqualFold(name, want) {
+			d.CannotFollow(o.field+field, "%s %s of load balancer %s cannot get the name %s (put it back, or make another cluster)", what, name, is.Name, want)
+		}
+	}
+	if o.BackendPool != nil {
+		stays(".backendPool.name", "backend pool", pool, o.BackendPool.Name)
+	}
+	rule := outboundRule(is)
+	same := rule.Idle == *o.IdleTimeoutInMinutes && len(rule.Frontends) == len(ips)
 	for i := range ips {
-		same = same && slices.ContainsFunc(is.Properties.Frontends, func(f arm.Resource[arm.Frontend]) bool { return strings.EqualFold(f.Name, o.front(i)) })
+		stays(".frontendIPs.name", "frontend", fronts[i], o.FrontendIPs[i].Name)
+		same = same && slices.ContainsFunc(is.Properties.Frontends, func(f arm.Resource[arm.Frontend]) bool { return strings.EqualFold(f.Name, fronts[i]) })
 	}
 	if same {
 		return
 	}
 	d.Add(steps.Step{What: "set the addresses of load balancer " + is.Name, Do: func(ctx context.Context) error {
 		err := v.edit(ctx, is.ID, func(p map[string]any) error {
-			for k, x := range o.frontends(is.ID, ips) {
+			for k, x := range o.frontends(is.ID, ips, fronts, pool) {
 				p[k] = withOthers(x, p[k], false, nil)
 			}
 			return nil
@@ -145,7 +187,8 @@ func (v *view) outboundPools(role fleet.Role) (out []any, err error) {
 		if is == nil {
 			return nil, fleet.Errorf(fleet.Conflict, "find load balancer "+o.name, "the infrastructure of the cluster is not complete")
 		}
-		out = append(out, arm.Ref{ID: is.ID + "/backendAddressPools/" + o.pool()})
+		_, pool := o.parts(is, nil)
+		out = append(out, arm.Ref{ID: is.ID + "/backendAddressPools/" + pool})
 	}
 	return out, nil
 }

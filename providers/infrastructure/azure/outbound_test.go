@@ -137,3 +137,37 @@ func TestOutboundLater(t *testing.T) {
 		wantKind(t, "a machine without its load balancer", w.p.CreateMachine(w.Context(), "op", request(&with, "m-1")), fleet.Conflict)
 	})
 }
+
+// TestOutboundRenamed: an outbound load balancer keeps the names of what it has if Git has others by now, and new machines are behind
+// it. One address becomes two.
+func TestOutboundRenamed(t *testing.T) {
+	with := func(t *testing.T, lb string) fleet.Cluster {
+		return newCluster(t, strings.NewReplacer("identityRef:", "networkSpec: {apiServerLB: {type: Internal}, nodeOutboundLB: "+lb+"}, identityRef:", "GROUP", "rg-2").Replace(clusterSpec), machineSpec)
+	}
+	in(t, func(w *world) {
+		w.cluster(clusterSpec, machineSpec)
+		c := with(t, "{}")
+		w.create(&c, "m-0")
+		two := with(t, "{frontendIPsCount: 2}")
+		w.follow(&two, "larger", func() bool { return true })
+		p, fronts := w.balancer("eu-1")
+		if rule := fmt.Sprint(p["outboundRules"]); fmt.Sprint(fronts) != "[eu-1-frontEnd eu-1-frontEnd-2]" || !strings.Contains(rule, "eu-1-frontEnd-2") || !strings.Contains(rule, "eu-1-frontEnd ") && !strings.Contains(rule, "eu-1-frontEnd]") {
+			t.Errorf("the load balancer has %v and %v", fronts, p)
+		}
+		w.create(&two, "m-1")
+		for name, lb := range map[string]string{"the load balancer": "{frontendIPsCount: 2, name: out}", "the pool": "{frontendIPsCount: 2, backendPool: {name: out}}"} {
+			renamed := with(t, lb)
+			time.Sleep(settle)
+			if got := w.observe(&renamed); !got.Ready || len(got.Drift) != 1 || !strings.Contains(got.Drift[0], "cannot get the name out") {
+				t.Errorf("%s has another name: ready %t, %q, drift %q", name, got.Ready, got.Message, got.Drift)
+			}
+			machine := fleet.MachineName("n-" + lb[len(lb)-3:len(lb)-2])
+			if err := w.p.CreateMachine(w.Context(), "op", request(&renamed, machine)); err != nil {
+				t.Errorf("%s has another name: %v", name, err)
+			}
+			if got := w.pools(string(machine) + "-nic"); !slices.Equal(got, []string{"eu-1-outboundBackendPool"}) {
+				t.Errorf("%s has another name: the machine is in %v", name, got)
+			}
+		}
+	})
+}

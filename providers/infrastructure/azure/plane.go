@@ -78,7 +78,11 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if !m.lost {
 			s.Message = p.deletion(m.view)
 		}
-		return out, nil
+		x, err := m.member(ctx)
+		if x != nil { // people deleted the cluster
+			s.Exists, s.Message = true, x.what+" is to be deleted"
+		}
+		return out, err
 	case m.is == nil && !m.foreign && len(network.Steps)+len(network.Waits)+len(network.Faults) > 0:
 		s.Message = "its network is not complete: " + network.Message()
 	}
@@ -100,6 +104,13 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 			s.Drift = append(s.Drift, step.What)
 		}
 		s.Drift = append(s.Drift, changes.what()...)
+		beside := m.decideExtras(m.lookAtExtras(ctx))
+		for _, err := range beside.Faults {
+			s.Drift = append(s.Drift, err.Error())
+		}
+		for _, step := range beside.Steps {
+			s.Drift = append(s.Drift, step.What)
+		}
 		slices.Sort(s.Drift)
 		if text := overruledText(changes.overruled); text != "" {
 			s.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
@@ -232,6 +243,7 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 	if m.is.Properties.Power.Code == stopped {
 		return fleet.Errorf(fleet.Conflict, what, "%s", m.message())
 	}
+	errs = append(errs, m.ensureExtras(ctx)...)
 	changes := m.changes()
 	errs = append(errs, changes.faults...)
 	if m.idle() && !m.rests(changes) {
@@ -304,6 +316,9 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 	case m.is == nil && m.lost:
 		return fleet.Errorf(fleet.Conflict, what, "%s", m.notOurs())
 	case m.is == nil:
+		if err := m.leaveFleet(ctx); err != nil {
+			return arm.Wrap(what, err)
+		}
 		return arm.Wrap(what, p.removeShared(ctx, what, m.view))
 	}
 	return arm.Wrap(what, m.remove(ctx, what))
@@ -330,6 +345,9 @@ func (m *managed) remove(ctx context.Context, what string) error {
 	}
 	if busy := m.busy(); busy != "" {
 		return fleet.Errorf(fleet.Unavailable, what, "AKS takes no change now: %s", busy)
+	}
+	if err := m.leaveFleet(ctx); err != nil {
+		return err
 	}
 	m.p.o.Log.InfoContext(ctx, "deleting a cluster of AKS", "cluster", m.c.Key.String(), "name", m.is.Name)
 	defer m.changed()

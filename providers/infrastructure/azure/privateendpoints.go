@@ -1,7 +1,9 @@
 package azure
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -87,6 +89,13 @@ func endpointBody(e *api.PrivateEndpoint, subnet string) map[string]any {
 	if e.CustomNetworkInterfaceName != "" {
 		p["customNetworkInterfaceName"] = e.CustomNetworkInterfaceName
 	}
+	var addresses []map[string]any
+	for i, ip := range e.PrivateIPAddresses {
+		addresses = append(addresses, map[string]any{"name": fmt.Sprint(e.Name, "-", i+1), "properties": map[string]any{"privateIPAddress": ip}})
+	}
+	if len(addresses) > 0 {
+		p["ipConfigurations"] = addresses
+	}
 	var groups []arm.Ref
 	for _, id := range e.ApplicationSecurityGroups {
 		groups = append(groups, arm.Ref{ID: id})
@@ -105,8 +114,7 @@ func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEn
 	}
 	leads := func(c api.PrivateLinkConnection) bool {
 		return slices.ContainsFunc(connections, func(has arm.Resource[arm.Connection]) bool {
-			groups := slices.Equal(slices.Sorted(slices.Values(has.Properties.Groups)), slices.Sorted(slices.Values(c.GroupIDs)))
-			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID) && (groups || len(c.GroupIDs) == 0)
+			return arm.Same(has.Properties.Service, c.PrivateLinkServiceID) && (len(c.GroupIDs) == 0 || sameTexts(has.Properties.Groups, c.GroupIDs))
 		})
 	}
 	for _, c := range e.PrivateLinkServiceConnections {
@@ -114,6 +122,13 @@ func (v *view) compareEndpoint(d *steps.Decision, is *arm.Resource[arm.PrivateEn
 			to := strings.Join(append([]string{c.PrivateLinkServiceID}, c.GroupIDs...), " ") + how
 			d.CannotFollow("networkSpec.subnets.privateEndpoints", "private endpoint %s does not lead to %s (give it another name, and the former one goes)", is.Name, to)
 		}
+	}
+	var addresses []string
+	for _, c := range is.Properties.Addresses {
+		addresses = append(addresses, c.Properties.Address)
+	}
+	if want := e.PrivateIPAddresses; len(want) > 0 && !sameTexts(addresses, want) {
+		d.CannotFollow("networkSpec.subnets.privateEndpoints", "private endpoint %s has %s and not %s (give it another name, and the former one goes)", is.Name, cmp.Or(strings.Join(addresses, ", "), "an address that Azure chose"), strings.Join(want, ", "))
 	}
 	if !arm.Same(is.Properties.Subnet.ID, subnet) {
 		d.CannotFollow("networkSpec.subnets.privateEndpoints", "private endpoint %s is in %s (give it another name, and the former one goes)", is.Name, is.Properties.Subnet.ID)

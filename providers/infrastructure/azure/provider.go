@@ -32,12 +32,13 @@ type Provider struct {
 	sites   *logins.Pool[arm.Credential, *site]
 	watch   *snapshot.Watch[*place]
 
-	full    driver.Memory[room, time.Time]        // where there was no capacity, and when that was seen
-	leaving driver.Leaving                        // VMs, by their vmId, that left the endpoint
-	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
-	names   driver.Memory[snapshot.Owner, string] // of clusters of AKS, as they were last seen or asked for
-	admins  driver.Memory[snapshot.Owner, admin]  // their credentials
-	asks    driver.Memory[ask, time.Time]         // what AKS took, and when that was first
+	full     driver.Memory[room, time.Time]        // where there was no capacity, and when that was seen
+	leaving  driver.Leaving                        // VMs, by their vmId, that left the endpoint
+	extended driver.Memory[string, bool]           // VMs, by their vmId, that had all their extensions
+	refused  driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
+	names    driver.Memory[snapshot.Owner, string] // of clusters of AKS, as they were last seen or asked for
+	admins   driver.Memory[snapshot.Owner, admin]  // their credentials
+	asks     driver.Memory[ask, time.Time]         // what AKS took, and when that was first
 }
 
 var (

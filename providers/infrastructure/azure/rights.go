@@ -28,7 +28,11 @@ func never(*view) bool      { return false } // it is for an adoption, or for wh
 func newGroup(v *view) bool { return v.group == nil || v.ownGroup() }
 func private(v *view) bool  { return ofVMs(v) && !v.c.ServedElsewhere() && v.isInternal() }
 func zoned(v *view) bool    { return private(v) && v.spec.NetworkSpec.PrivateDNSZone != "None" }
-func public(v *view) bool   { return ofVMs(v) && !v.c.ServedElsewhere() && !v.isInternal() }
+func zonedHere(v *view) bool {
+	g := v.spec.NetworkSpec.PrivateDNSZoneResourceGroup
+	return zoned(v) && (g == "" || strings.EqualFold(g, v.place.group))
+}
+func public(v *view) bool { return ofVMs(v) && !v.c.ServedElsewhere() && !v.isInternal() }
 func routed(v *view) bool {
 	return ownVMNet(v) && slices.ContainsFunc(v.spec.NetworkSpec.Subnets, func(s api.Subnet) bool { return s.RouteTable != nil })
 }
@@ -51,6 +55,17 @@ func anyEndpoint(v *view, is func(e api.PrivateEndpoint) bool) bool {
 }
 
 func peered(v *view) bool { return ownVMNet(v) && len(v.spec.NetworkSpec.VNet.Peerings) > 0 }
+
+// besideAKS returns the control plane of a cluster of AKS; empty: the cluster is another.
+func besideAKS(v *view) *api.AzureManagedControlPlaneSpec {
+	if s, _, err := api.ReadControlPlane(v.c); err == nil {
+		return s
+	}
+	return new(api.AzureManagedControlPlaneSpec)
+}
+
+// memberships begins the actions of memberships of clusters of AKS in fleets of Azure.
+const memberships = "Microsoft.ContainerService/fleets/members/"
 
 // anyMachine returns whether machines of a cluster are so.
 func anyMachine(is func(v *view, m *api.AzureMachineSpec) bool) func(v *view) bool {
@@ -101,16 +116,20 @@ func rights() []right {
 	add(routed, network, "routeTables/read", "routeTables/write", "routeTables/delete", "routeTables/join/action")
 	add(func(v *view) bool { return private(v) || public(v) || isOutbound(v) }, network, "loadBalancers/write", "loadBalancers/delete", "loadBalancers/backendAddressPools/join/action")
 	add(never, network, "loadBalancers/inboundNatRules/join/action")
-	add(zoned, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
-		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete", "virtualNetworks/join/action")
+	add(zoned, network, "virtualNetworks/join/action")
+	add(zonedHere, network, "privateDnsZones/write", "privateDnsZones/delete", "privateDnsZones/A/read", "privateDnsZones/A/write",
+		"privateDnsZones/virtualNetworkLinks/read", "privateDnsZones/virtualNetworkLinks/write", "privateDnsZones/virtualNetworkLinks/delete")
 	add(ofVMs, compute, "virtualMachines/write", "virtualMachines/delete", "disks/write", "disks/delete")
 	add(ofVMs, network, "networkInterfaces/write", "networkInterfaces/delete")
+	add(anyMachine(withExtensions), compute, "virtualMachines/extensions/read", "virtualMachines/extensions/write")
 	add(racks, compute, "availabilitySets/read", "availabilitySets/write", "availabilitySets/delete")
 	add(from("galleries"), compute, "galleries/images/versions/read")
 	add(from("images"), compute, "images/read")
 	add(never, compute, "locations/usages/read", "locations/communityGalleries/images/versions/read", "locations/publishers/artifacttypes/offers/skus/versions/read")
 	add(reserved, compute, "capacityReservationGroups/deploy/action")
 	add(identity, "Microsoft.ManagedIdentity/userAssignedIdentities/", "read", "assign/action")
+	add(func(v *view) bool { return len(besideAKS(v).Extensions) > 0 }, "Microsoft.KubernetesConfiguration/extensions/", "read", "write")
+	add(never, memberships, "read", "write", "delete") // in the resource group of the fleet
 	add(ofAKS, aks, "read", "write", "delete", "agentPools/read", "agentPools/write", "agentPools/delete", "listClusterAdminCredential/action")
 	add(ofAKS, compute, "virtualMachineScaleSets/read", "virtualMachineScaleSets/virtualMachines/read")
 	return out
@@ -149,8 +168,20 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 			needs[own] = append(needs[own], r.action)
 		}
 	}
+	if f := besideAKS(v).FleetsMember; f != nil {
+		at := arm.GroupID(v.place.Subscription(), f.ManagerResourceGroup)
+		needs[at] = append(needs[at], memberships+"read", memberships+"write", memberships+"delete")
+	}
 	if v.given != nil && !v.vnetInGroup() {
-		needs[arm.GroupID(v.place.Subscription(), v.spec.NetworkSpec.VNet.ResourceGroup)] = []string{arm.VNets + "/read", arm.VNets + "/subnets/join/action"}
+		at := arm.GroupID(v.place.Subscription(), v.spec.NetworkSpec.VNet.ResourceGroup)
+		needs[at] = append(needs[at], arm.VNets+"/read", arm.VNets+"/subnets/join/action")
+	}
+	if zoned(v) && !zonedHere(v) {
+		for _, r := range rights() {
+			if strings.HasPrefix(r.action, arm.Zones+"/") {
+				needs[v.zoneGroup()] = append(needs[v.zoneGroup()], r.action)
+			}
+		}
 	}
 	for i := range v.spec.NetworkSpec.VNet.Peerings {
 		if group := v.spec.NetworkSpec.VNet.Peerings[i].ResourceGroup; group != "" && !strings.EqualFold(group, v.place.group) && peered(v) {
@@ -159,7 +190,8 @@ func (v *view) checkRights(ctx context.Context, note driver.Note) {
 			if zoned(v) { // the zone is known there
 				of = append(of, arm.VNets+"/join/action")
 			}
-			needs[arm.GroupID(v.place.Subscription(), group)] = of
+			at := arm.GroupID(v.place.Subscription(), group)
+			needs[at] = append(needs[at], of...)
 		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(needs)) {

@@ -176,7 +176,7 @@ func (l *rightsLives) all() {
 			w.n--
 			w.Allow()
 		})
-		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), strings.Replace(machineSpec, "{", "{allocatePublicIP: true, ", 1), slow("1"), func(w *world) {
+		l.machines(strings.NewReplacer(endpoint, strings.Replace(endpoint, "{", "{applicationSecurityGroups: ["+group+"], ", 1), "identityRef:", "bastionSpec: {azureBastion: {}}, identityRef:").Replace(endpoints), strings.Replace(machineSpec, "{", "{allocatePublicIP: true, vmExtensions: ["+script+"], ", 1), slow("1"), func(w *world) {
 			w.Put(group, map[string]any{"location": azuretest.Location})
 		})
 		l.machines(strings.Replace(clusterSpec, "identityRef:", "networkSpec: {vnet: {name: office, resourceGroup: shared}, subnets: [{role: control-plane, name: a}, {role: node, name: b}]}, identityRef:", 1), strings.Replace(machineSpec, "{", "{"+market, 1), slow("1"), func(w *world) {
@@ -190,7 +190,8 @@ func (l *rightsLives) all() {
 	if l.over() {
 		return
 	}
-	inAKS(l.T, planeSpec, func(w *managedWorld) {
+	inAKS(l.T, withBeside("extensions: ["+flux+"], fleetsMember: {name: eu-1, managerName: all, managerResourceGroup: fleets}"), func(w *managedWorld) {
+		w.Put(groupID("fleets")+fleets, map[string]any{"location": azuretest.Location})
 		w.Allow(l.role...)
 		for range 25 {
 			if w.step() || l.over() {

@@ -51,10 +51,10 @@ const setPart = "as-"
 // updateDomains is in how many steps Azure maintains the hosts of an availability set. One with one fault domain has one.
 const updateDomains = 5
 
-// inSet reports whether the VM of a machine that has no zone is in an availability set. Azure takes none of the others there.
+// inSet reports whether the VM of a machine that has no zone is in an availability set. Azure takes none of the others there, and none that is in a scale set.
 // Source: Azure documentation, "Availability sets overview", and that of spot VMs, of capacity reservations and of Ultra Disks.
 func inSet(spec *api.AzureMachineSpec) bool {
-	return spec.SpotVMOptions == nil && spec.CapacityReservationGroupID == "" && !hasUltraDisks(spec)
+	return spec.SpotVMOptions == nil && spec.CapacityReservationGroupID == "" && spec.VirtualMachineScaleSetID == "" && !hasUltraDisks(spec)
 }
 
 // hasUltraDisks reports whether a VM has Ultra Disks, or may get some.
@@ -84,6 +84,9 @@ func (v *view) availabilitySet(ctx context.Context, r providers.MachineRequest) 
 	faults, err := v.place.faultDomains(ctx, v.spec.Location)
 	if err != nil {
 		return "", err
+	}
+	if n := api.FaultDomains(r.Pool.Infrastructure); n > 0 {
+		faults = int(n)
 	}
 	updates := updateDomains
 	if faults == 1 {

@@ -48,6 +48,27 @@ func TestAvailabilitySets(t *testing.T) {
 		if got := w.setOf(w.create(&spot, "m-1")); got != "" {
 			t.Errorf("a spot VM is in %s", got)
 		}
+		flex := groupID("shared") + "/providers/Microsoft.Compute/virtualMachineScaleSets/flex"
+		w.Put(flex, map[string]any{"location": azuretest.Location}) // of people
+		spot.Workers[0].Infrastructure = object(t, "AzureMachineTemplate", "flex", strings.Replace(machineSpec, "{", "{virtualMachineScaleSetID: 'azure://"+flex+"', ", 1))
+		is, _ := w.Resource(vmID(w.create(&spot, "m-2").ProviderID))
+		if p := is.Body["properties"].(map[string]any); p["availabilitySet"] != nil || says(p["virtualMachineScaleSet"]) != "map[id:"+flex+"]" {
+			t.Errorf("a VM of a scale set is in %v and %v", p["availabilitySet"], p["virtualMachineScaleSet"])
+		}
+		racks := w.c
+		racks.Workers = slices.Clone(w.c.Workers)
+		racks.Workers[0].Name, racks.Workers[0].Kind = "racks", fleet.MachinePoolKind
+		racks.Workers[0].Infrastructure = object(t, "AzureMachinePool", "racks", "{location: westeurope, platformFaultDomainCount: 1, template: {vmSize: Standard_D4s_v5}}")
+		w.create(&racks, "m-3")
+		set, _ := w.Resource(groupID("rg-1") + "/providers/Microsoft.Compute/availabilitySets/eu-1_racks-as")
+		if p, _ := set.Body["properties"].(map[string]any); says(p["platformFaultDomainCount"], p["platformUpdateDomainCount"]) != "1 1" {
+			t.Errorf("the availability set of the pool is %v", set.Body)
+		}
+		if err := w.p.DeleteMachine(w.Context(), "op", &racks, "m-3", ""); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(settle)
+		w.Remove(set.ID)
 		sets := w.Resources("availabilitysets")
 		if len(sets) != 2 {
 			t.Fatalf("there are %d sets", len(sets))
@@ -70,6 +91,10 @@ func TestAvailabilitySets(t *testing.T) {
 		}
 		time.Sleep(settle)
 		w.dismantle(&gone)
+		if _, there := w.Resource(flex); !there {
+			t.Error("the scale set of people is gone")
+		}
+		w.Remove(groupID("shared"))
 		if left := w.Resources(""); len(left) > 0 {
 			t.Errorf("%d resources are left, %s is one", len(left), left[0].ID)
 		}

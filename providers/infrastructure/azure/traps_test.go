@@ -736,7 +736,7 @@ func TestMachinePool(t *testing.T) {
 	in(t, func(w *world) {
 		p := &w.c.Workers[0]
 		p.Name, p.Kind, p.FailureDomains = "pool", fleet.MachinePoolKind, []string{"1", "2"}
-		p.Infrastructure = object(t, "AzureMachinePool", "pool", `{location: West Europe, additionalTags: {team: web}, strategy: {rollingUpdate: {maxSurge: 25%}}, template: {vmSize: `+size+`, osDisk: {diskSizeGB: 30}, dataDisks: [{nameSuffix: data, diskSizeGB: 8, lun: 1}]}}`)
+		p.Infrastructure = object(t, "AzureMachinePool", "pool", `{location: West Europe, additionalTags: {team: web}, strategy: {rollingUpdate: {maxSurge: 25%}}, template: {vmSize: `+size+`, osDisk: {diskSizeGB: 30}, dataDisks: [{nameSuffix: data, diskSizeGB: 8, lun: 1}], terminateNotificationTimeout: 10}}`)
 		create := func(name fleet.MachineName, zone string) error {
 			w.ready(&w.c)
 			r := request(&w.c, name)
@@ -757,6 +757,9 @@ func TestMachinePool(t *testing.T) {
 		disks, _ := r.Body["properties"].(map[string]any)["storageProfile"].(map[string]any)["dataDisks"].([]any)
 		if m.FailureDomain != "2" || m.Pool != "pool" || r.Tags["team"] != "web" || len(disks) != 1 {
 			t.Errorf("%+v, tags %v, disks %v", m, r.Tags, disks)
+		}
+		if got := says(r.Body["properties"].(map[string]any)["scheduledEventsProfile"]); got != "map[terminateNotificationProfile:map[enable:true notBeforeTimeout:PT10M]]" {
+			t.Errorf("notice is %s", got)
 		}
 		secrets, err := w.p.AnswerSecrets(w.Context(), &w.c, *p)
 		if err != nil || secrets["pool-azure-json"]["worker-node-azure.json"].IsZero() {

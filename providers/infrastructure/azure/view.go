@@ -64,6 +64,9 @@ type vm struct {
 	arm.Resource[arm.VM]
 	machine fleet.Machine
 	nics    []*arm.Resource[arm.Interface]
+
+	extensions map[string]*arm.Resource[arm.Extension] // by name in lower case; nil: they were not looked at
+	unread     error                                   // why they were not found
 }
 
 func (m *vm) String() string { return "VM " + m.Name }
@@ -92,11 +95,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
-	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints} {
+	for _, look := range []func(ctx context.Context) error{v.lookAtVNet, v.lookAtZone, v.lookAtNames, v.lookAtTables, v.lookAtPeerings, v.lookAtBastion, v.lookAtEndpoints} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
 	}
+	v.lookAtExtensions(ctx)
 	if c.Delete && !api.IsManaged(c) {
 		if err := v.lookAtRest(ctx, false); err != nil {
 			return nil, err
@@ -180,6 +184,29 @@ func (v *view) vnetID() string {
 	return arm.GroupID(v.place.Subscription(), cmp.Or(v.spec.NetworkSpec.VNet.ResourceGroup, v.place.group)) + "/providers/" + arm.VNets + "/" + v.vnetName()
 }
 
+// lookAtZone finds the private zone of the cluster in another resource group: in the one that Git names or, if it is missing where
+// machines know the API server by it, in all of the subscription.
+func (v *view) lookAtZone(ctx context.Context) error {
+	if v.c.ServedElsewhere() || v.spec.NetworkSpec.APIServerLB.Type != api.Internal || v.spec.NetworkSpec.PrivateDNSZone == "None" {
+		return nil
+	}
+	scopes := []string{v.zoneGroup()}
+	if v.started() || v.c.Delete {
+		scopes = append(scopes, "/subscriptions/"+v.place.Subscription())
+	}
+	for i, scope := range scopes {
+		if len(v.dns) > 0 || arm.Same(scope, arm.GroupID(v.place.Subscription(), v.place.group)) {
+			continue
+		}
+		all, err := ownOfScope[arm.Zone](ctx, v, scope, arm.Zones, i == 0)
+		if err != nil {
+			return err
+		}
+		v.dns = all
+	}
+	return nil
+}
+
 // lookAtNames finds the links and records of private zones of the cluster.
 func (v *view) lookAtNames(ctx context.Context) error {
 	for _, z := range v.dns {
@@ -213,7 +240,12 @@ func (v *view) lookAtRest(ctx context.Context, all bool) (err error) {
 // ownOf lists what is of the cluster of a kind that not every cluster has, so that its role may not list it: that is an error
 // only if it is needed.
 func ownOf[P any](ctx context.Context, v *view, kind string, needed bool) ([]arm.Resource[P], error) {
-	all, err := arm.List[arm.Resource[P]](ctx, v.place.Client, v.place.kind(kind))
+	return ownOfScope[P](ctx, v, arm.GroupID(v.place.Subscription(), v.place.group), kind, needed)
+}
+
+// ownOfScope does so in a resource group or a subscription.
+func ownOfScope[P any](ctx context.Context, v *view, scope, kind string, needed bool) ([]arm.Resource[P], error) {
+	all, err := arm.List[arm.Resource[P]](ctx, v.place.Client, scope+"/providers/"+kind)
 	if err != nil && !arm.IsMissing(err) && (needed || !arm.IsUnused(err)) {
 		return nil, err
 	}
@@ -223,7 +255,7 @@ func ownOf[P any](ctx context.Context, v *view, kind string, needed bool) ([]arm
 // zonesOf returns the zones of the size of a pool: of the cluster's only those that Git names, if any.
 func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
 	spec, err := api.ReadMachine(pool.Infrastructure)
-	if err != nil {
+	if err != nil || v.edge() != nil { // an edge zone has none
 		return nil, err
 	}
 	s, _, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize) // one that is not there is an error where a machine is made

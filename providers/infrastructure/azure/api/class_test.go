@@ -123,7 +123,7 @@ func TestClassOfAKS(t *testing.T) {
 	}
 	for reason, tc := range map[string]struct{ old, with, want string }{
 		"an unknown field of a template": {"sku: Standard_D2s_v5", "size: Standard_D2s_v5", `spec.template.spec.size: unknown field`},
-		"a refused field of a template":  {"version: v1.30.0", "version: v1.30.0, fleetsMember: {}", "spec.template.spec.fleetsMember: is not supported"},
+		"a refused field of a template":  {"version: v1.30.0", "version: v1.30.0, asoManagedClusterPatches: []", "spec.template.spec.asoManagedClusterPatches: is not supported"},
 		"a field that a class makes":     {"mode: User", "mode: Other", "spec.template.spec.mode"},
 		"labels in a template":           {"spec: {template: {spec: {}}}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlaneTemplate", "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureManagedControlPlaneTemplate", "spec.template.metadata: unknown field"},
 		"machines of a control plane":    {"name: aks}}\n  workers", "name: aks}, machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureManagedMachinePoolTemplate, name: user}}}\n  workers", "and AzureManagedControlPlane has none"},

@@ -48,7 +48,7 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-clusterclass":         "",
 		"cluster-template-clusterclass-rke2":    "RKE2ConfigTemplate is not supported\nRKE2ControlPlaneTemplate is not supported",
 		"cluster-template-dual-stack":           "default/capz: 3 servers, 1 pools",
-		"cluster-template-edgezone":             "spec.extendedLocation: is not supported: edge zones are not supported yet: leave it out, a",
+		"cluster-template-edgezone":             "default/capz: 3 servers, 1 pools",
 		"cluster-template-ephemeral":            "default/capz: 3 servers, 1 pools",
 		"cluster-template-flatcar":              "default/capz: 3 servers, 1 pools",
 		"cluster-template-ipv6":                 "default/capz: 3 servers, 1 pools",

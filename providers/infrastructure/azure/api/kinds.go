@@ -58,10 +58,11 @@ func Kinds() []fleet.Kind {
 	identity.Secrets = secrets
 
 	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))
-	managed.Unused = map[string]string{"spec.controlPlaneEndpoint": givenEndpoint}
+	managed.Unused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
 	managed.Serving = servingManaged
 	manageds := kind(fleet.InfrastructureClusterTemplate, managedClusterKind+"Template", kinds.BareTemplates(kinds.Checked((*validator).managedClusterTemplate), version))
 	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))
+	pool.Range = scalingOf
 	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool("spec."), limitedOfManagedPool("spec."), unusedOfManagedPool("spec.")
 	pool.Adoptable = true
 	pools := kind(fleet.InfrastructureMachinePoolTemplate, managedPoolKind+"Template", kinds.BareTemplates(managedPool, version))
@@ -80,9 +81,10 @@ func ControlPlaneKinds() []fleet.Kind {
 		return k
 	}
 	plane := kind(fleet.HostedControlPlaneKind, ManagedControlPlane, "spec.", kinds.Objects(managedControlPlane, "v1beta1"))
-	plane.Adoptable, plane.Unused["spec.controlPlaneEndpoint"] = true, givenEndpoint
+	plane.Adoptable = true
 	class := kind(fleet.HostedControlPlaneTemplateKind, ManagedControlPlane+"Template", "spec.template.spec.", kinds.BareTemplates(managedControlPlane, "v1beta1"))
-	class.Refused["spec.template.spec.controlPlaneEndpoint"] = endpointOfAKS
+	delete(class.Unused, "spec.template.spec.controlPlaneEndpoint")
+	class.Refused["spec.template.spec.controlPlaneEndpoint"] = noEndpoint
 	return []fleet.Kind{plane, class}
 }
 

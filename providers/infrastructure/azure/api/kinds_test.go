@@ -63,6 +63,11 @@ func TestClusters(t *testing.T) {
 		"two addresses":                     {cluster + "networkSpec: {apiServerLB: {frontendIPs: [{}, {}]}}", "apiServerLB.frontendIPs"},
 		"a basic load balancer":             {cluster + "networkSpec: {apiServerLB: {sku: Basic}}", "apiServerLB.sku"},
 		"a private zone of a public one":    {cluster + "networkSpec: {privateDNSZoneName: a.b}", "networkSpec.privateDNSZoneName"},
+		"a private zone elsewhere":          {cluster + "networkSpec: {apiServerLB: {type: Internal}, privateDNSZoneName: a.b, privateDNSZoneResourceGroup: dns}", ""},
+		"one elsewhere without a name":      {cluster + "networkSpec: {apiServerLB: {type: Internal}, privateDNSZoneResourceGroup: dns}", "networkSpec.privateDNSZoneResourceGroup"},
+		"one elsewhere that is none":        {cluster + "networkSpec: {apiServerLB: {type: Internal}, privateDNSZone: None, privateDNSZoneName: a.b, privateDNSZoneResourceGroup: dns}", "networkSpec.privateDNSZoneResourceGroup"},
+		"one elsewhere of a public one":     {cluster + "networkSpec: {privateDNSZoneResourceGroup: dns}", "networkSpec.privateDNSZoneResourceGroup"},
+		"one in no group":                   {cluster + "networkSpec: {apiServerLB: {type: Internal}, privateDNSZoneName: a.b, privateDNSZoneResourceGroup: 'a/b'}", "networkSpec.privateDNSZoneResourceGroup"},
 		"a tag of an address":               {cluster + "networkSpec: {subnets: [{role: cluster, natGateway: {ip: {name: a, dnsName: a.b.c, ipTags: [{type: RoutingPreference, tag: Internet}]}}}]}", ""},
 		"half a tag of an address":          {cluster + "networkSpec: {apiServerLB: {frontendIPs: [{publicIP: {ipTags: [{type: RoutingPreference}]}}]}}", "publicIP.ipTags[0].tag"},
 		"outbound load balancers":           {cluster + "networkSpec: {apiServerLB: {type: Internal}, nodeOutboundLB: {frontendIPsCount: 2, idleTimeoutInMinutes: 100}, controlPlaneOutboundLB: {frontendIPs: [{publicIP: {name: a}}]}}", ""},
@@ -94,10 +99,16 @@ func TestClusters(t *testing.T) {
 		"one subnet for all":                {cluster + "networkSpec: {subnets: [{role: cluster}]}", ""},
 		"no subnet of nodes":                {cluster + "networkSpec: {subnets: [{role: control-plane}]}", "networkSpec.subnets"},
 		"a subnet of a bastion":             {cluster + "networkSpec: {subnets: [{role: cluster}, {role: bastion}]}", "subnets[1].role"},
+		"an edge zone":                      {cluster + "extendedLocation: {name: microsoftlosangeles1, type: EdgeZone}", ""},
+		"an edge zone without a name":       {cluster + "extendedLocation: {type: EdgeZone}", "spec.extendedLocation.name"},
+		"another location":                  {cluster + "extendedLocation: {name: a, type: CustomLocation}", "spec.extendedLocation.type"},
+		"zones of an edge zone":             {cluster + "extendedLocation: {name: a, type: EdgeZone}\nfailureDomains: {'1': {}}", "spec.failureDomains"},
 		"a bastion":                         {cluster + "bastionSpec: {azureBastion: {}}", ""},
 		"tunnels of a basic bastion":        {cluster + "bastionSpec: {azureBastion: {enableTunneling: true}}", "azureBastion.enableTunneling"},
 		"an offer that is none":             {cluster + "bastionSpec: {azureBastion: {sku: Premium}}", "azureBastion.sku"},
 		"another name of its subnet":        {cluster + "bastionSpec: {azureBastion: {subnet: {name: bastion}}}", "azureBastion.subnet.name"},
+		"what its subnet reaches":           {cluster + "bastionSpec: {azureBastion: {subnet: {serviceEndpoints: [{service: Microsoft.Storage}], natGateway: {name: a}}}}", ""},
+		"an endpoint of no service":         {cluster + "bastionSpec: {azureBastion: {subnet: {serviceEndpoints: [{locations: ['*']}]}}}", "subnet.serviceEndpoints[0].service"},
 		"a bastion out of the VNet":         {cluster + "networkSpec: {vnet: {cidrBlocks: [10.0.0.0/15]}}\nbastionSpec: {azureBastion: {}}", "azureBastion.subnet.cidrBlocks[0]"},
 		"a private endpoint":                {cluster + endpoint("{name: a, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), ""},
 		"a private endpoint elsewhere":      {cluster + endpoint("{name: a, location: northeurope, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].location"},
@@ -106,6 +117,9 @@ func TestClusters(t *testing.T) {
 		"a private endpoint without name":   {cluster + endpoint("{privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].name"},
 		"no id of a service":                {cluster + endpoint("{name: a, privateLinkServiceConnections: [{privateLinkServiceID: b}]}"), "privateLinkServiceConnections[0].privateLinkServiceID"},
 		"a message that nothing reads":      {cluster + endpoint("{name: a, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b, requestMessage: m}]}"), "requestMessage"},
+		"an address of an endpoint":         {cluster + endpoint("{name: a, privateIPAddresses: [10.0.0.9], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), ""},
+		"no address of an endpoint":         {cluster + endpoint("{name: a, privateIPAddresses: [10.0.0], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].privateIPAddresses[0]"},
+		"an address of an endpoint twice":   {cluster + endpoint("{name: a, privateIPAddresses: [10.0.0.9, 10.0.0.9], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "privateEndpoints[0].privateIPAddresses[1]"},
 		"a group that is no id":             {cluster + endpoint("{name: a, applicationSecurityGroups: [b], privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}"), "applicationSecurityGroups[0]"},
 		"two private endpoints of one name": {cluster + "networkSpec: {subnets: [{role: control-plane, privateEndpoints: [{name: a, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}]}, {role: node, privateEndpoints: [{name: A, privateLinkServiceConnections: [{privateLinkServiceID: /subscriptions/a/b}]}]}]}", "subnets[1].privateEndpoints[0].name"},
 		"a rule of the cloud controller":    {cluster + "networkSpec: {subnets: [{role: cluster, securityGroup: {securityRules: [{name: k8s-a, protocol: Tcp, priority: 200}]}}]}", "securityRules[0].name"},
@@ -124,6 +138,11 @@ func TestClusters(t *testing.T) {
 	if got := kindstest.YAML(t, spec); len(errs) > 0 || got != want {
 		t.Errorf("the least is normalised to %v\n%s", errs, got)
 	}
+	written := strings.Replace(cluster, "{name: fleet}", "{name: fleet, apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, uid: a, resourceVersion: '1', fieldPath: spec}", 1) // by controllers
+	spec, errs = kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureCluster"), "v1beta1", written, nil)
+	if got := kindstest.YAML(t, spec); len(errs) > 0 || got != want {
+		t.Errorf("what controllers write is normalised to %v\n%s", errs, got)
+	}
 }
 
 // TestMachines: the same of machines.
@@ -136,6 +155,15 @@ func TestMachines(t *testing.T) {
 		"identities without saying": {machine + "userAssignedIdentities: [{providerID: 'azure:///subscriptions/a/b'}]", "userAssignedIdentities"},
 		"no identities":             {machine + "identity: UserAssigned", "userAssignedIdentities"},
 		"an identity of its own":    {machine + "identity: SystemAssigned", "spec.template.spec.identity"},
+		"a scale set":               {machine + "virtualMachineScaleSetID: azure:///subscriptions/a/resourceGroups/b/providers/Microsoft.Compute/virtualMachineScaleSets/c", ""},
+		"no scale set":              {machine + "virtualMachineScaleSetID: /subscriptions/a/resourceGroups/b/providers/Microsoft.Compute/availabilitySets/c", "virtualMachineScaleSetID"},
+		"an extension":              {machine + "vmExtensions: [{name: CustomScript, publisher: p, version: '2.1', settings: {a: b}, protectedSettings: {c: d}}]", ""},
+		"an extension twice":        {machine + "vmExtensions: [{name: a, publisher: p, version: '2.1'}, {name: A, publisher: p, version: '2.1'}]", "vmExtensions[1].name"},
+		"one without a name":        {machine + "vmExtensions: [{publisher: p, version: '2.1'}]", "vmExtensions[0].name"},
+		"one with a path":           {machine + "vmExtensions: [{name: a/b, publisher: p, version: '2.1'}]", "vmExtensions[0].name"},
+		"one of nobody":             {machine + "vmExtensions: [{name: a, version: '2.1'}]", "vmExtensions[0].publisher"},
+		"one of no version":         {machine + "vmExtensions: [{name: a, publisher: p}]", "vmExtensions[0].version"},
+		"one that is kept out":      {machine + "disableExtensionOperations: true\nvmExtensions: [{name: a, publisher: p, version: '2.1'}]", "spec.vmExtensions"},
 		"Windows":                   {machine + "osDisk: {osType: Windows}", "osDisk.osType"},
 		"spot":                      {machine + "spotVMOptions: {maxPrice: '0.3'}", ""},
 		"a spot that sleeps":        {machine + "spotVMOptions: {evictionPolicy: Deallocate}", "spotVMOptions.evictionPolicy"},
@@ -174,6 +202,14 @@ func TestPools(t *testing.T) {
 		"none may go":                   {least + "strategy: {rollingUpdate: {maxSurge: 0}}", "spec.strategy.rollingUpdate"},
 		"an order that nothing has":     {least + "strategy: {rollingUpdate: {deletePolicy: Largest}}", "spec.strategy.rollingUpdate.deletePolicy"},
 		"a strategy that nothing has":   {least + "strategy: {type: OnDelete}", "spec.strategy.type"},
+		"fault domains":                 {least + "platformFaultDomainCount: 2", ""},
+		"no fault domains":              {least + "platformFaultDomainCount: 0", "spec.platformFaultDomainCount"},
+		"many fault domains":            {least + "platformFaultDomainCount: 4", "spec.platformFaultDomainCount"},
+		"a notice":                      {"template: {vmSize: a, terminateNotificationTimeout: 10}", ""},
+		"a notice that is short":        {"template: {vmSize: a, terminateNotificationTimeout: 4}", "spec.template.terminateNotificationTimeout"},
+		"a notice that is long":         {"template: {vmSize: a, terminateNotificationTimeout: 16}", "spec.template.terminateNotificationTimeout"},
+		"no balance":                    {least + "zoneBalance: false", ""},
+		"a balance":                     {least + "zoneBalance: true", "spec.zoneBalance"},
 		"a spot that sleeps, in a pool": {"template: {vmSize: a, spotVMOptions: {evictionPolicy: Deallocate}}", "spec.template.spotVMOptions.evictionPolicy"},
 	} {
 		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachinePool"), "v1beta1", tc.spec, nil)

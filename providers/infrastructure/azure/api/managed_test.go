@@ -56,6 +56,23 @@ func TestManagedControlPlane(t *testing.T) {
 		"no issuer":             {"eu-1", `"securityProfile":{"workloadIdentity":{"enabled":true}},`, "needs oidcIssuerProfile.enabled: true"},
 		"an add-on twice":       {"eu-1", `"addonProfiles":[{"name":"azurepolicy","enabled":true},{"name":"AzurePolicy","enabled":true}],`, "addonProfiles[1].name"},
 		"a key that is no key":  {"eu-1", `"sshPublicKey":"a",`, "spec.sshPublicKey"},
+		"an extension":          {"eu-1", `"extensions":[{"name":"flux"}],`, "extensions[0].extensionType"},
+		"one without a name":    {"eu-1", `"extensions":[{"extensionType":"microsoft.flux"}],`, "extensions[0].name"},
+		"one twice":             {"eu-1", `"extensions":[{"name":"a","extensionType":"b"},{"name":"A","extensionType":"b"}],`, "extensions[1].name"},
+		"a version that moves":  {"eu-1", `"extensions":[{"name":"a","extensionType":"b","version":"1.0.0"}],`, "extensions[0].version"},
+		"a train that stands":   {"eu-1", `"extensions":[{"name":"a","extensionType":"b","releaseTrain":"Stable","autoUpgradeMinorVersion":false}],`, "extensions[0].releaseTrain"},
+		"no scope":              {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Pod"}}],`, "scope.scopeType"},
+		"a scope without place": {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Cluster"}}],`, "scope.releaseNamespace"},
+		"a scope of a cluster":  {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Cluster","releaseNamespace":"c","targetNamespace":"d"}}],`, "scope.targetNamespace"},
+		"a scope of none":       {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Namespace"}}],`, "scope.targetNamespace"},
+		"a scope of a space":    {"eu-1", `"extensions":[{"name":"a","extensionType":"b","scope":{"scopeType":"Namespace","releaseNamespace":"c","targetNamespace":"d"}}],`, "scope.releaseNamespace"},
+		"an odd identity":       {"eu-1", `"extensions":[{"name":"a","extensionType":"b","identity":"UserAssigned"}],`, "extensions[0].identity"},
+		"an odd one of AKS":     {"eu-1", `"extensions":[{"name":"a","extensionType":"b","aksAssignedIdentityType":"None"}],`, "aksAssignedIdentityType"},
+		"no name of a member":   {"eu-1", `"fleetsMember":{"managerName":"f","managerResourceGroup":"g"},`, "fleetsMember.name"},
+		"an odd name of one":    {"eu-1", `"fleetsMember":{"name":"A","managerName":"f","managerResourceGroup":"g"},`, "fleetsMember.name"},
+		"a member of nothing":   {"eu-1", `"fleetsMember":{"name":"a","managerResourceGroup":"g"},`, "fleetsMember.managerName"},
+		"a member nowhere":      {"eu-1", `"fleetsMember":{"name":"a","managerName":"f"},`, "fleetsMember.managerResourceGroup"},
+		"a group that is none":  {"eu-1", `"fleetsMember":{"name":"a","managerName":"f","managerResourceGroup":"a/b"},`, "fleetsMember.managerResourceGroup"},
 		"unmanaged":             {"eu-1", `"aadProfile":{"managed":false,"adminGroupObjectIDs":["a"]},`, "spec.aadProfile.managed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,19 +201,55 @@ metadata: {name: eu-1-pool0, namespace: prod}
 spec: {mode: System, name: pool0, sku: Standard_D4s_v5}
 `
 
+// decoded returns the clusters of an overlay, and what is wrong with it.
+func decoded(text string) ([]fleet.Cluster, string) {
+	var objects []render.Object
+	for part := range strings.SplitSeq(text, "\n---\n") {
+		objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(part)})
+	}
+	clusters, problems := decode.New("f", slices.Concat(api.Kinds(), api.ControlPlaneKinds())).Decode("overlay", objects)
+	return clusters, fmt.Sprint(problems)
+}
+
+// TestScaling: an agent pool whose object has scaling is one whose number AKS decides, with or without the annotations that say the
+// same. Others are refused.
+func TestScaling(t *testing.T) {
+	const min, max = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size", "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+	for name, tc := range map[string]struct {
+		notes, replicas, want string
+		count                 int
+	}{
+		"alone":                {"", "replicas: 2", "", 3},
+		"no number":            {"", "minReadySeconds: 0", "", 3},
+		"more machines":        {"", "replicas: 9", "", 5},
+		"by whom, as CAPZ has": {`cluster.x-k8s.io/replicas-managed-by: aks`, "replicas: 4", "", 4},
+		"the same bounds":      {`cluster.x-k8s.io/replicas-managed-by: aks, ` + min + `: "3", ` + max + `: "5"`, "replicas: 4", "", 4},
+		"other bounds":         {`cluster.x-k8s.io/replicas-managed-by: aks, ` + min + `: "3", ` + max + `: "6"`, "replicas: 4", "bounds the number of machines from 3 to 6, and the AzureManagedMachinePool from 3 to 5", 4},
+		"Git decides":          {`cluster.x-k8s.io/replicas-managed-by: "false"`, "replicas: 4", "has the cloud decide the number of machines, from 3 to 5", 4},
+	} {
+		text := strings.NewReplacer("{name: eu-1-pool0, namespace: prod}\nspec:\n", "{name: eu-1-pool0, namespace: prod, annotations: {"+tc.notes+"}}\nspec:\n", "replicas: 2", tc.replicas, "mode: System, name", "scaling: {minSize: 3, maxSize: 5}, mode: System, name").Replace(aksOverlay)
+		clusters, problems := decoded(strings.Replace(text, "minReadySeconds: 0", "", 1))
+		if (tc.want == "") != (problems == "[]") || !strings.Contains(problems, tc.want) {
+			t.Errorf("%s: problems %s, want %q", name, problems, tc.want)
+		}
+		if tc.want != "" {
+			continue
+		}
+		if p := clusters[0].KeptPools[0]; p.Range == nil || *p.Range != (fleet.PoolRange{Min: 3, Max: 5}) || p.Count != tc.count {
+			t.Errorf("%s: %d machines in %v", name, p.Count, p.Range)
+		}
+	}
+}
+
 // TestManagedClusterInGit: what a cluster of AKS is in Git, and what is refused of it, empty or not.
 func TestManagedClusterInGit(t *testing.T) {
-	decoded := func(text string) ([]fleet.Cluster, string) {
-		var objects []render.Object
-		for part := range strings.SplitSeq(text, "\n---\n") {
-			objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(part)})
-		}
-		clusters, problems := decode.New("f", slices.Concat(api.Kinds(), api.ControlPlaneKinds())).Decode("overlay", objects)
-		return clusters, fmt.Sprint(problems)
-	}
 	clusters, problems := decoded(aksOverlay)
 	if len(clusters) != 1 || problems != "[]" {
 		t.Fatalf("%d clusters, problems %s", len(clusters), problems)
+	}
+	written, problems := decoded(strings.NewReplacer("spec: {}", "spec: {controlPlaneEndpoint: {host: a, port: 443}}", "version: v1.34.1, resource", "version: v1.34.1, controlPlaneEndpoint: {host: a, port: 443}, resource").Replace(aksOverlay)) // by controllers
+	if d := gocmp.Diff(clusters, written); d != "" || problems != "[]" {
+		t.Errorf("an endpoint has an effect: %s, %s", d, problems)
 	}
 	c := clusters[0]
 	spec, name, err := api.ReadControlPlane(&c)
@@ -214,12 +267,13 @@ func TestManagedClusterInGit(t *testing.T) {
 		}
 	}
 	for change, want := range map[string]string{
-		"version: v1.34.1, resource>version: v1.34.1, extensions: [], resource":                         "extensions are not installed yet",
-		"version: v1.34.1, resource>version: v1.34.1, fleetsMember: {}, resource":                       "Git decides when",
 		"version: v1.34.1, resource>version: v1.34.1, asoManagedClusterPatches: [], resource":           "no objects of Azure Service Operator",
 		"version: v1.34.1, resource>version: v1.34.1, autoscalerProfile: {scanInterval: 10m}, resource": "a number of seconds",
 		"version: v1.34.1, resource>version: v1.34.1, fieldOfTomorrow: {}, resource":                    "fieldOfTomorrow",
-		"mode: System, name>scaling: {}, mode: System, name":                                            "the MachinePool says who decides the number",
+		"mode: System, name>scaling: {}, mode: System, name":                                            "minSize and maxSize",
+		"mode: System, name>scaling: {minSize: 3, maxSize: 2}, mode: System, name":                      "spec.scaling.maxSize",
+		"mode: System, name>scaling: {minSize: -1, maxSize: 2}, mode: System, name":                     "spec.scaling.minSize",
+		"mode: System, name>scaling: {minSize: 0, maxSize: 0}, mode: System, name":                      "spec.scaling.maxSize",
 		"mode: System, name>linuxOSConfig: {sysctls: {fsNrOpen: 1}}, mode: System, name":                "8192",
 		"kind: AzureManagedControlPlane, name: aks-1>kind: KubeadmControlPlane, name: aks-1":            "is for a control plane that AKS keeps",
 	} {

@@ -68,7 +68,7 @@ func (s *AzureMachinePoolSpec) machine() *AzureMachineSpec {
 		AcceleratedNetworking: t.AcceleratedNetworking, AdditionalCapabilities: t.AdditionalCapabilities, AdditionalTags: s.AdditionalTags,
 		DataDisks: t.DataDisks, Diagnostics: t.Diagnostics, Identity: s.Identity, Image: t.Image, NetworkInterfaces: t.NetworkInterfaces, OSDisk: t.OSDisk,
 		SecurityProfile: t.SecurityProfile, SpotVMOptions: t.SpotVMOptions, SSHPublicKey: t.SSHPublicKey, SubnetName: t.SubnetName,
-		UserAssignedIdentities: s.UserAssignedIdentities, VMSize: t.VMSize,
+		UserAssignedIdentities: s.UserAssignedIdentities, VMExtensions: t.VMExtensions, VMSize: t.VMSize,
 	}
 }
 
@@ -79,6 +79,14 @@ func (v *validator) pool(at *field.Path, s *AzureMachinePoolSpec) {
 	m := s.machine()
 	v.machineOf(at.Child("template"), at, m)
 	s.Identity, s.Template.OSDisk, s.Template.NetworkInterfaces, s.Template.DisableVMBootstrapExtension, s.OrchestrationMode = m.Identity, m.OSDisk, m.NetworkInterfaces, nil, ""
+	v.Forbidden(at.Child("zoneBalance"), s.ZoneBalance != nil && *s.ZoneBalance, "new machines are spread over zones, and where one has no capacity another is used: leave it out")
+	s.ZoneBalance = nil
+	if n := s.PlatformFaultDomainCount; n != nil {
+		objects.Within(v, at.Child("platformFaultDomainCount"), *n, 1, mostFaultDomains, "must be between 1 and 3")
+	}
+	if n := s.Template.TerminateNotificationTimeout; n != nil {
+		objects.Within(v, at.Child("template", "terminateNotificationTimeout"), *n, shortestNotice, longestNotice, "must be between 5 and 15 minutes")
+	}
 	below := at.Child("strategy", "rollingUpdate")
 	s.Strategy.Type = cmp.Or(s.Strategy.Type, string(clusterv1.RollingUpdateMachineDeploymentStrategyType))
 	objects.Enum(v, at.Child("strategy", "type"), s.Strategy.Type, string(clusterv1.RollingUpdateMachineDeploymentStrategyType))
@@ -118,6 +126,30 @@ func hashedPool(spec any) any {
 		return s.machine()
 	}
 	return spec
+}
+
+// How many minutes a VM learns before it is deleted that it will be.
+// Source: Azure documentation, "Terminate notification for Azure Virtual Machine Scale Set instances".
+const shortestNotice, longestNotice = 5, 15
+
+// mostFaultDomains is how many fault domains an availability set has at most.
+// Source: Azure documentation, "Availability sets overview".
+const mostFaultDomains = 3
+
+// Notice returns how many minutes before their deletion the machines of an AzureMachinePool learn of it; 0: they do not.
+func Notice(o fleet.Object) int32 {
+	if s, err := objects.Read[AzureMachinePoolSpec](o, poolKind); err == nil && s.Template.TerminateNotificationTimeout != nil {
+		return *s.Template.TerminateNotificationTimeout
+	}
+	return 0
+}
+
+// FaultDomains returns in how many fault domains the machines of an AzureMachinePool without zones are; 0: it names no number.
+func FaultDomains(o fleet.Object) int32 {
+	if s, err := objects.Read[AzureMachinePoolSpec](o, poolKind); err == nil && s.PlatformFaultDomainCount != nil {
+		return *s.PlatformFaultDomainCount
+	}
+	return 0
 }
 
 // PoolLocation returns the location that an AzureMachinePool names; empty: the object is another, or names none.

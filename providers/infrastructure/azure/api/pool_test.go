@@ -108,7 +108,7 @@ func TestPoolOfMachines(t *testing.T) {
 	if p = decoded("  location: westeurope\n  strategy", "  location: northeurope\n  strategy"); p.Template != is.Template {
 		t.Error("another location replaces machines")
 	}
-	for _, with := range []string{"vmSize: Standard_D4s_v5, sshPublicKey: \"\"", "vmSize: Standard_D2s_v5, dataDisks: [{nameSuffix: a, diskSizeGB: 1, lun: 0}]"} {
+	for _, with := range []string{"vmSize: Standard_D4s_v5, sshPublicKey: \"\"", "vmSize: Standard_D2s_v5, dataDisks: [{nameSuffix: a, diskSizeGB: 1, lun: 0}]", "vmSize: Standard_D2s_v5, vmExtensions: [{name: a, publisher: p, version: '2.1'}]"} {
 		if p = decoded("vmSize: Standard_D2s_v5", with); p.Template == is.Template {
 			t.Errorf("%s replaces no machine", with)
 		}

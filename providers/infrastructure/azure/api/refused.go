@@ -4,12 +4,10 @@ package api
 const (
 	writtenBack    = "written by the controller of Cluster API, not a setting"
 	noLabels       = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	noAddress      = "Azure chooses the address: leave the field out"
 	newEndpoint    = "of a new private endpoint: one that exists keeps it"
 	ofTheCluster   = "that of the cluster"
-	noEdge         = "edge zones are not supported yet: leave it out, and choose a location with zones"
 	oneRangeOfFour = "one range of IPv4"
-	ofReference    = "an identity is named by kind, name and namespace: leave the field out"
+	ofReference    = "has no meaning here, as in Cluster API"
 	oneAddress     = "an interface has one address: leave the field out, and use a network plugin with addresses of its own"
 	noRoles        = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
 )
@@ -17,20 +15,11 @@ const (
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
 	const plain = "the subnet of a bastion has nothing else: leave the field out"
-	net, bastion := at+"networkSpec.", at+"bastionSpec.azureBastion."
+	bastion := at + "bastionSpec.azureBastion."
 	return map[string]string{
-		bastion + "subnet.natGateway":       plain,
 		bastion + "subnet.privateEndpoints": plain,
 		bastion + "subnet.routeTable":       plain,
 		bastion + "subnet.securityGroup":    plain,
-		bastion + "subnet.serviceEndpoints": plain,
-
-		at + "extendedLocation": noEdge,
-
-		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
-
-		net + "privateDNSZoneResourceGroup":                 "the private zone is made in the resource group of the cluster: leave the field out",
-		net + "subnets.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
 
@@ -41,8 +30,10 @@ func limitedOfCluster(at string) map[string]string {
 	return map[string]string{
 		at + "azureEnvironment":                   "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
 		at + "controlPlaneEnabled":                "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
+		at + "extendedLocation.type":              edgeZone,
 		at + "identityRef.kind":                   IdentityKind,
 		net + "apiServerLB.sku":                   "Standard",
+		net + "privateDNSZoneResourceGroup":       "a resource group that exists, with privateDNSZoneName",
 		net + "apiServerLB.frontendIPs":           "one address",
 		net + "apiServerLB.frontendIPsCount":      "1",
 		net + "vnet.cidrBlocks":                   both,
@@ -69,27 +60,30 @@ func unusedOfCluster(at string) map[string]string {
 	net := at + "networkSpec."
 	return map[string]string{
 		at + "identityRef.apiVersion":             "the kind says what it is",
+		at + "identityRef.fieldPath":              ofReference,
+		at + "identityRef.resourceVersion":        ofReference,
+		at + "identityRef.uid":                    ofReference,
 		net + "vnet.id":                           writtenBack,
 		net + "subnets.id":                        writtenBack,
 		at + "bastionSpec.azureBastion.subnet.id": writtenBack,
-		net + "subnets.securityGroup.id":          writtenBack,
-		net + "subnets.natGateway.id":             writtenBack,
-		net + "subnets.routeTable.id":             writtenBack,
-		net + "apiServerLB.id":                    writtenBack,
-		net + "nodeOutboundLB.id":                 writtenBack,
-		net + "controlPlaneOutboundLB.id":         writtenBack,
+
+		at + "bastionSpec.azureBastion.subnet.natGateway": "a bastion reaches the internet by its own address, as in Cluster API",
+
+		net + "subnets.securityGroup.id":  writtenBack,
+		net + "subnets.natGateway.id":     writtenBack,
+		net + "subnets.routeTable.id":     writtenBack,
+		net + "apiServerLB.id":            writtenBack,
+		net + "nodeOutboundLB.id":         writtenBack,
+		net + "controlPlaneOutboundLB.id": writtenBack,
 	}
 }
 
 // refusedOfMachine are the refused fields of a machine whose spec is at a path.
 func refusedOfMachine(at string) map[string]string {
-	const vmss = "a machine is a VM of its own: leave the field out"
 	return map[string]string{
 		at + "providerID":                 "Azure gives each VM its id: leave the field out",
 		at + "roleAssignmentName":         noRoles,
 		at + "systemAssignedIdentityRole": noRoles,
-		at + "virtualMachineScaleSetID":   vmss,
-		at + "vmExtensions":               "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
 	}
 }
 
@@ -112,20 +106,10 @@ func unusedOfMachine(at string) map[string]string {
 
 // refusedOfPool are the refused fields of a pool whose spec is at a path.
 func refusedOfPool(at string) map[string]string {
-	const noSet = "each machine is a VM of its own, and no scale set is made: leave the field out"
-	out := map[string]string{
-		at + "platformFaultDomainCount":              noSet,
-		at + "roleAssignmentName":                    noRoles,
-		at + "systemAssignedIdentityRole":            noRoles,
-		at + "zoneBalance":                           "new machines are spread over zones, and where one has no capacity another is used: leave the field out",
-		at + "template.terminateNotificationTimeout": "Fairlead drains a machine before it deletes it: leave the field out",
+	return map[string]string{
+		at + "roleAssignmentName":         noRoles,
+		at + "systemAssignedIdentityRole": noRoles,
 	}
-	for path, why := range refusedOfMachine(at + "template.") {
-		if path == at+"template.vmExtensions" {
-			out[path] = why
-		}
-	}
-	return out
 }
 
 // limitedOfPool are those that are honoured in part.
@@ -133,8 +117,10 @@ func limitedOfPool(at string) map[string]string {
 	of := limitedOfMachine(at)
 	below := limitedOfMachine(at + "template.")
 	return map[string]string{
-		at + "identity": of[at+"identity"],
-		at + "location": ofTheCluster,
+		at + "identity":                 of[at+"identity"],
+		at + "location":                 ofTheCluster,
+		at + "platformFaultDomainCount": "of a new availability set, in a location without zones",
+		at + "zoneBalance":              "only false: new machines are spread over zones, and where one has no capacity another is used",
 		at + "template.networkInterfaces.privateIPConfigs": below[at+"template.networkInterfaces.privateIPConfigs"],
 		at + "template.osDisk.osType":                      below[at+"template.osDisk.osType"],
 		at + "template.spotVMOptions.evictionPolicy":       below[at+"template.spotVMOptions.evictionPolicy"],

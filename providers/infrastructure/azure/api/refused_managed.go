@@ -2,24 +2,19 @@ package api
 
 // What is refused of AKS, and what to do about it.
 const (
-	endpointOfAKS = "AKS gives the endpoint: leave it out"
-	givenEndpoint = "written by controllers: AKS gives the endpoint"
-	noPatches     = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
-	ofAKS         = "of a new agent pool: AKS changes it of none that is there"
-	ofNewCluster  = "of a new cluster: AKS changes it of none that is there"
-	notUnset      = "what Git no longer names stays: name what it is to be"
+	noEndpoint     = "AKS gives the endpoint: leave it out"
+	endpointOfAKS  = "AKS gives the endpoint, and the controller of Cluster API writes it"
+	noPatches      = "no objects of Azure Service Operator are made: leave it out, and use the fields of this object"
+	ofAKS          = "of a new agent pool: AKS changes it of none that is there"
+	ofNewCluster   = "of a new cluster: AKS changes it of none that is there"
+	ofNewExtension = "of a new extension: Azure changes it of none that is there"
+	notUnset       = "what Git no longer names stays: name what it is to be"
 )
 
 // refusedOfManagedControlPlane are the refused fields of an AzureManagedControlPlane whose spec is at a path.
 func refusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClusterPatches": noPatches,
-		at + "extensions":               "extensions are not installed yet: leave it out, and use addonProfiles, a ClusterResourceSet or a HelmChartProxy",
-		at + "fleetsMember":             "Git decides when a cluster is upgraded: leave it out",
-
-		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
-
-		at + "virtualNetwork.subnet.privateEndpoints.privateIPAddresses": noAddress,
 	}
 }
 
@@ -35,6 +30,13 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 		at + "dnsPrefix":                                       ofNewCluster,
 		at + "dnsServiceIP":                                    ofNewCluster,
 		at + "enablePreviewFeatures":                           "only false: what is in preview is not asked for",
+		at + "extensions":                                      notUnset,
+		at + "extensions.aksAssignedIdentityType":              ofNewExtension,
+		at + "extensions.extensionType":                        ofNewExtension,
+		at + "extensions.identity":                             ofNewExtension,
+		at + "extensions.plan":                                 ofNewExtension,
+		at + "extensions.scope":                                ofNewExtension,
+		at + "fleetsMember":                                    "the membership goes with the cluster; one that Git no longer names stays",
 		at + "identityRef.kind":                                IdentityKind,
 		at + "kubeletUserAssignedIdentity":                     ofNewCluster,
 		at + "loadBalancerSKU":                                 "Standard: Azure has retired Basic",
@@ -53,8 +55,12 @@ func limitedOfManagedControlPlane(at string) map[string]string {
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane(at string) map[string]string {
 	return map[string]string{
-		at + "identityRef.apiVersion": "the kind says what it is",
-		at + "machineTemplate":        "a control plane of AKS has no machines",
+		at + "identityRef.apiVersion":      "the kind says what it is",
+		at + "identityRef.fieldPath":       ofReference,
+		at + "identityRef.resourceVersion": ofReference,
+		at + "identityRef.uid":             ofReference,
+		at + "controlPlaneEndpoint":        endpointOfAKS,
+		at + "machineTemplate":             "a control plane of AKS has no machines",
 	}
 }
 
@@ -62,7 +68,6 @@ func unusedOfManagedControlPlane(at string) map[string]string {
 func refusedOfManagedPool(at string) map[string]string {
 	return map[string]string{
 		at + "asoManagedClustersAgentPoolPatches": noPatches,
-		at + "scaling": "the MachinePool says who decides the number: give it the annotation cluster.x-k8s.io/replicas-managed-by, and the bounds as cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size and -max-size",
 	}
 }
 

@@ -39,7 +39,8 @@ func (v *validator) bastion(at *field.Path, b *AzureBastion, ranges []string) {
 	s.Name, s.Role = cmp.Or(s.Name, BastionSubnetName), cmp.Or(s.Role, BastionSubnet)
 	objects.Enum(v, below.Child("name"), s.Name, BastionSubnetName)
 	objects.Enum(v, below.Child("role"), s.Role, BastionSubnet)
-	*s = Subnet{Name: s.Name, Role: s.Role, CIDRBlocks: s.CIDRBlocks} // without what webhooks write as empty
+	*s = Subnet{Name: s.Name, Role: s.Role, CIDRBlocks: s.CIDRBlocks, ServiceEndpoints: s.ServiceEndpoints} // without what webhooks write as empty
+	v.serviceEndpoints(below.Child("serviceEndpoints"), s.ServiceEndpoints)
 	has := s.CIDRBlocks
 	if len(has) == 0 {
 		has = []string{DefaultBastionCIDR}
@@ -120,6 +121,10 @@ func (v *validator) privateEndpoints(at *field.Path, list []PrivateEndpoint, loc
 			v.named(of.Child("name"), c.Name)
 			v.Forbidden(of.Child("requestMessage"), c.RequestMessage != "" && (e.ManualApproval == nil || !*e.ManualApproval), "is for manualApproval: true")
 		}
+		for j, ip := range e.PrivateIPAddresses {
+			v.IPv4(below.Child("privateIPAddresses").Index(j), ip)
+		}
+		e.PrivateIPAddresses = objects.Set(v, below.Child("privateIPAddresses"), e.PrivateIPAddresses)
 		for j, id := range e.ApplicationSecurityGroups {
 			v.id(below.Child("applicationSecurityGroups").Index(j), id, "the id of the application security group")
 		}

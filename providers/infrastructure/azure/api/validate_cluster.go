@@ -81,6 +81,14 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 			s.ControlPlaneEndpoint = nil
 		}
 	}
+	if e := s.ExtendedLocation; e != nil && *e == (ExtendedLocation{}) { // as controllers write none
+		s.ExtendedLocation = nil
+	}
+	if e := s.ExtendedLocation; e != nil {
+		v.Required(at.Child("extendedLocation", "name"), e.Name, "the name of the edge zone")
+		objects.Enum(v, at.Child("extendedLocation", "type"), e.Type, edgeZone)
+		v.Forbidden(at.Child("failureDomains"), len(s.FailureDomains) > 0, "an edge zone has no availability zones: leave it out")
+	}
 	v.network(at.Child("networkSpec"), &s.NetworkSpec)
 	if s.CloudProviderConfigOverrides != nil {
 		v.overrides(at.Child("cloudProviderConfigOverrides"), s.CloudProviderConfigOverrides)
@@ -96,6 +104,9 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 		v.bastion(at.Child("bastionSpec", "azureBastion"), s.BastionSpec.AzureBastion, s.NetworkSpec.VNet.CIDRBlocks)
 	}
 }
+
+// edgeZone is the type of extended locations.
+const edgeZone = "EdgeZone"
 
 // regionOf returns the name of a region that people may write as West Europe.
 func regionOf(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
@@ -119,7 +130,7 @@ func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	v.tags(at.Child("additionalTags"), s.AdditionalTags)
 	if r := s.IdentityRef; r != nil {
 		ref := at.Child("identityRef")
-		r.Kind, r.APIVersion = cmp.Or(r.Kind, IdentityKind), ""
+		*r = IdentityReference{Kind: cmp.Or(r.Kind, IdentityKind), Name: r.Name, Namespace: r.Namespace}
 		objects.Enum(v, ref.Child("kind"), r.Kind, IdentityKind)
 		v.Required(ref.Child("name"), r.Name, "the name of the AzureClusterIdentity")
 	}
@@ -155,7 +166,15 @@ func (v *validator) network(at *field.Path, n *NetworkSpec) {
 	if n.PrivateDNSZone != "" {
 		objects.Enum(v, at.Child("privateDNSZone"), n.PrivateDNSZone, "System", "None")
 	}
-	for _, f := range [][2]string{{"privateDNSZone", n.PrivateDNSZone}, {"privateDNSZoneName", n.PrivateDNSZoneName}} {
+	if g := n.PrivateDNSZoneResourceGroup; g != "" {
+		below := at.Child("privateDNSZoneResourceGroup")
+		if !groupName.MatchString(g) {
+			v.Invalid(below, g, "must be the name of a resource group")
+		}
+		v.Forbidden(below, n.PrivateDNSZone == "None", "no private zone is made: leave it out, or set privateDNSZone: System")
+		v.Forbidden(below, n.PrivateDNSZoneName == "", "name the zone in privateDNSZoneName, too: the one by default is in the resource group of the cluster")
+	}
+	for _, f := range [][2]string{{"privateDNSZone", n.PrivateDNSZone}, {"privateDNSZoneName", n.PrivateDNSZoneName}, {"privateDNSZoneResourceGroup", n.PrivateDNSZoneResourceGroup}} {
 		v.Forbidden(at.Child(f[0]), n.APIServerLB.Type == Public && f[1] != "", "a public load balancer has a public name: leave it out, or set apiServerLB.type: Internal")
 	}
 	if n.PrivateDNSZoneName != "" {
@@ -293,9 +312,7 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 			v.Invalid(at.Child("natGateway", "zones"), g.Zones, "a NAT gateway is in one zone: name one, or none")
 		}
 	}
-	for i, e := range s.ServiceEndpoints {
-		v.Required(at.Child("serviceEndpoints").Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
-	}
+	v.serviceEndpoints(at.Child("serviceEndpoints"), s.ServiceEndpoints)
 	g := s.SecurityGroup
 	if g == nil {
 		return
@@ -307,6 +324,12 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 		v.rule(at.Child("securityGroup", "securityRules").Index(i), &g.SecurityRules[i])
 	}
 	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return strings.ToLower(r.Name) })
+}
+
+func (v *validator) serviceEndpoints(at *field.Path, list []ServiceEndpoint) {
+	for i, e := range list {
+		v.Required(at.Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
+	}
 }
 
 // The range of priorities that rules may have.

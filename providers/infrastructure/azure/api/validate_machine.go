@@ -55,6 +55,13 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 	for i, a := range s.DNSServers {
 		v.IP(at.Child("dnsServers").Index(i), a)
 	}
+	v.extensions(at.Child("vmExtensions"), s)
+	if id := strings.TrimPrefix(s.VirtualMachineScaleSetID, "azure://"); id != "" {
+		s.VirtualMachineScaleSetID = id
+		if v.id(at.Child("virtualMachineScaleSetID"), id, ""); !strings.Contains(strings.ToLower(id), "/microsoft.compute/virtualmachinescalesets/") {
+			v.Invalid(at.Child("virtualMachineScaleSetID"), id, "must be the id of a scale set")
+		}
+	}
 	v.named(at.Child("subnetName"), s.SubnetName)
 	v.interfaces(at.Child("networkInterfaces"), s)
 	v.Forbidden(at.Child("subnetName"), s.SubnetName != "" && len(s.NetworkInterfaces) > 0, "name the subnet in networkInterfaces")
@@ -70,6 +77,19 @@ func (v *validator) machineOf(at, of *field.Path, s *AzureMachineSpec) {
 			v.Add(field.Required(below.Child("userManaged", "storageAccountURI"), "the URI of the storage account"))
 		}
 	}
+}
+
+// extensions checks the extensions of a VM.
+func (v *validator) extensions(at *field.Path, s *AzureMachineSpec) {
+	v.Forbidden(at, len(s.VMExtensions) > 0 && s.DisableExtensionOperations != nil && *s.DisableExtensionOperations, "disableExtensionOperations keeps extensions out: leave one of both out")
+	for i, e := range s.VMExtensions {
+		below := at.Index(i)
+		v.Required(below.Child("name"), e.Name, "the type of the extension, such as CustomScript")
+		v.named(below.Child("name"), e.Name)
+		v.Required(below.Child("publisher"), e.Publisher, "the publisher of the extension")
+		v.Required(below.Child("version"), e.Version, "the version of the extension, such as 2.1")
+	}
+	objects.Unique(v, at, s.VMExtensions, "name", func(e VMExtension) string { return strings.ToLower(e.Name) })
 }
 
 // interfaces checks the interfaces. One with one address, and nothing else, is what a machine has without any.

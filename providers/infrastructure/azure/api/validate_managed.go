@@ -46,7 +46,9 @@ var (
 	managedName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
 	dnsPrefix   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?$`)
 	poolName    = regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`)
-	version     = regexp.MustCompile(`^v?[1-9][0-9]*\.[0-9]+\.[0-9]+$`)
+	// memberName is what Azure takes as the name of a fleet, or of a membership in one.
+	memberName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?$`)
+	version    = regexp.MustCompile(`^v?[1-9][0-9]*\.[0-9]+\.[0-9]+$`)
 )
 
 // managedControlPlane is a kinds.Normaliser.
@@ -77,11 +79,15 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 	}
 	v.Forbidden(at.Child("disableLocalAccounts"), s.DisableLocalAccounts != nil && *s.DisableLocalAccounts, "the agent logs in with the admin credential of the cluster, and not with Microsoft Entra ID yet: leave it out")
 	v.Forbidden(at.Child("enablePreviewFeatures"), s.EnablePreviewFeatures != nil && *s.EnablePreviewFeatures, "what is in preview is not asked for: leave it out")
-	s.DisableLocalAccounts, s.EnablePreviewFeatures, s.MachineTemplate = nil, nil, nil
+	s.DisableLocalAccounts, s.EnablePreviewFeatures, s.MachineTemplate, s.ControlPlaneEndpoint = nil, nil, nil, nil
 	v.managedIdentity(at, s)
 	v.managedNetwork(at, o.GetName(), s)
 	v.managedAccess(at, s)
 	v.managedExtras(at, s)
+	v.extensionsOfAKS(at.Child("extensions"), s.Extensions)
+	if f := s.FleetsMember; f != nil {
+		v.fleetsMember(at.Child("fleetsMember"), f, o.GetLabels()[clusterv1.ClusterNameLabel])
+	}
 	return out, v.Errors()
 }
 
@@ -174,9 +180,7 @@ func (v *validator) managedNetwork(at *field.Path, name string, s *AzureManagedC
 		v.Invalid(below.Child("subnet", "cidrBlock"), sub.CIDRBlock, "must be within "+whole.String()+" of virtualNetwork.cidrBlock")
 	}
 	v.privateEndpoints(below.Child("subnet", "privateEndpoints"), sub.PrivateEndpoints, s.Location, make(map[string]bool))
-	for i, e := range sub.ServiceEndpoints {
-		v.Required(below.Child("subnet", "serviceEndpoints").Index(i).Child("service"), e.Service, "the name of a service such as Microsoft.Storage")
-	}
+	v.serviceEndpoints(below.Child("subnet", "serviceEndpoints"), sub.ServiceEndpoints)
 }
 
 // managedAccess checks from where the API server is reached, and who is let in.
@@ -243,6 +247,59 @@ func (v *validator) managedExtras(at *field.Path, s *AzureManagedControlPlaneSpe
 	}
 }
 
+// ScopeCluster and ScopeNamespace say whether an extension is one of a cluster or of a namespace.
+const (
+	ScopeCluster   = "Cluster"
+	ScopeNamespace = "Namespace"
+)
+
+// extensionsOfAKS checks the extensions of a cluster.
+// Source: CAPZ, internal/webhooks/azuremanagedcontrolplane_validation.go.
+func (v *validator) extensionsOfAKS(at *field.Path, list []Extension) {
+	for i, e := range list {
+		below := at.Index(i)
+		v.Required(below.Child("name"), e.Name, "the name of the extension")
+		v.named(below.Child("name"), e.Name)
+		v.Required(below.Child("extensionType"), e.ExtensionType, "the type of the extension, such as microsoft.flux")
+		upgrades := e.AutoUpgradeMinorVersion == nil || *e.AutoUpgradeMinorVersion
+		v.Forbidden(below.Child("version"), e.Version != "" && upgrades, "needs autoUpgradeMinorVersion: false")
+		v.Forbidden(below.Child("releaseTrain"), e.ReleaseTrain != "" && !upgrades, "is for versions that Azure upgrades: leave it out, or autoUpgradeMinorVersion: false")
+		if e.AKSAssignedIdentityType != "" {
+			objects.Enum(v, below.Child("aksAssignedIdentityType"), e.AKSAssignedIdentityType, SystemIdentity, UserAssigned)
+		}
+		if e.Identity != "" {
+			objects.Enum(v, below.Child("identity"), e.Identity, SystemIdentity)
+		}
+		s, of := e.Scope, below.Child("scope")
+		if s == nil {
+			continue
+		}
+		objects.Enum(v, of.Child("scopeType"), s.ScopeType, ScopeCluster, ScopeNamespace)
+		if s.ScopeType == ScopeNamespace {
+			v.Required(of.Child("targetNamespace"), s.TargetNamespace, "the namespace of the extension")
+			v.Forbidden(of.Child("releaseNamespace"), s.ReleaseNamespace != "", "is for scopeType: "+ScopeCluster)
+			continue
+		}
+		v.Required(of.Child("releaseNamespace"), s.ReleaseNamespace, "the namespace in which the extension is released")
+		v.Forbidden(of.Child("targetNamespace"), s.TargetNamespace != "", "is for scopeType: "+ScopeNamespace)
+	}
+	objects.Unique(v, at, list, "name", func(e Extension) string { return strings.ToLower(e.Name) })
+}
+
+// fleetsMember checks the membership of a cluster in a fleet of Azure, which by default has the name of the Cluster.
+func (v *validator) fleetsMember(at *field.Path, f *FleetsMember, cluster string) {
+	f.Name = cmp.Or(f.Name, cluster)
+	if v.Required(at.Child("name"), f.Name, "the name of the membership") && !memberName.MatchString(f.Name) {
+		v.Invalid(at.Child("name"), f.Name, "must be lower case letters, digits and '-', at most 50, and begin and end with a letter or digit")
+	}
+	if v.Required(at.Child("managerName"), f.ManagerName, "the name of the fleet") && !memberName.MatchString(f.ManagerName) {
+		v.Invalid(at.Child("managerName"), f.ManagerName, "must be the name of a fleet")
+	}
+	if v.Required(at.Child("managerResourceGroup"), f.ManagerResourceGroup, "the resource group of the fleet") && !groupName.MatchString(f.ManagerResourceGroup) {
+		v.Invalid(at.Child("managerResourceGroup"), f.ManagerResourceGroup, "must be the name of a resource group")
+	}
+}
+
 // servingManaged implements fleet.Kind: no machine serves the API of such a cluster.
 func servingManaged(any) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "an AzureManagedCluster is for a control plane that AKS keeps: use an AzureManagedControlPlane, or for a control plane of machines an AzureCluster")}
@@ -292,6 +349,9 @@ func managedPool(o metav1.Object, at *field.Path, s *AzureManagedMachinePoolSpec
 	if c := s.LinuxOSConfig; c != nil && c.SwapFileSizeMB != nil && (s.KubeletConfig == nil || s.KubeletConfig.FailSwapOn == nil || *s.KubeletConfig.FailSwapOn) {
 		v.Invalid(at.Child("linuxOSConfig", "swapFileSizeMB"), *c.SwapFileSizeMB, "needs kubeletConfig.failSwapOn: false")
 	}
+	if s.Scaling != nil {
+		v.scaling(at.Child("scaling"), s.Scaling)
+	}
 	v.named(at.Child("subnetName"), s.SubnetName)
 	for k := range s.NodeLabels {
 		v.Forbidden(at.Child("nodeLabels").Key(k), strings.HasPrefix(k, AKSLabels), "labels of kubernetes.azure.com are set by AKS: leave it out")
@@ -304,6 +364,25 @@ func managedPool(o metav1.Object, at *field.Path, s *AzureManagedMachinePoolSpec
 	}
 	slices.SortFunc(v.Errs, func(a, b *field.Error) int { return cmp.Compare(a.Field, b.Field) })
 	return s, v.Errors()
+}
+
+// scaling checks the bounds of the number of machines.
+func (v *validator) scaling(at *field.Path, s *PoolScaling) {
+	if s.MinSize == nil || s.MaxSize == nil {
+		v.Add(field.Required(at, "minSize and maxSize, between which AKS decides the number of machines"))
+		return
+	}
+	objects.Within(v, at.Child("minSize"), *s.MinSize, 0, fleet.MaxReplicas, "must be a number of machines")
+	objects.Within(v, at.Child("maxSize"), *s.MaxSize, max(1, *s.MinSize), fleet.MaxReplicas, "must be a number of machines, of minSize or more, and of 1 or more")
+}
+
+// scalingOf implements fleet.Kind.
+func scalingOf(spec any) *fleet.PoolRange {
+	s, ok := spec.(*AzureManagedMachinePoolSpec)
+	if !ok || s.Scaling == nil || s.Scaling.MinSize == nil || s.Scaling.MaxSize == nil {
+		return nil
+	}
+	return &fleet.PoolRange{Min: int(*s.Scaling.MinSize), Max: int(*s.Scaling.MaxSize)}
 }
 
 // AKSLabels begins the labels and taints that AKS sets by itself.

@@ -217,7 +217,7 @@ func TestAddress(t *testing.T) {
 	if q := last.Query(); q.Get("$filter") != "location eq 'x'" || q.Get("api-version") != "2021-07-01" || last.Host != "manager" {
 		t.Errorf("the address is %s", last)
 	}
-	if err := c.Put(t.Context(), vm, map[string]any{}, arm.Absent()); err != nil || none != "*" || last.Query().Get("api-version") != "2024-07-01" {
+	if err := c.Put(t.Context(), vm, map[string]any{}, arm.Absent()); err != nil || none != "*" || last.Query().Get("api-version") != "2025-04-01" {
 		t.Errorf("%v, If-None-Match %q, %s", err, none, last)
 	}
 }

@@ -19,7 +19,14 @@ type Resource[P any] struct {
 	SKU        SKUName  `json:"sku,omitzero"`
 	Tags       Tags     `json:"tags,omitempty"`
 	Zones      []string `json:"zones,omitempty"`
+	Extended   *Edge    `json:"extendedLocation,omitempty"`
 	Properties P        `json:"properties"`
+}
+
+// An Edge is an edge zone.
+type Edge struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
 }
 
 // A SKUName says which of its offers a resource is.
@@ -85,6 +92,8 @@ type PrivateEndpoint struct {
 	Subnet      Ref                    `json:"subnet"`
 	Connections []Resource[Connection] `json:"privateLinkServiceConnections"`
 	Manual      []Resource[Connection] `json:"manualPrivateLinkServiceConnections"` // which people approve
+
+	Addresses []Resource[IPConfiguration] `json:"ipConfigurations"` // that were asked for
 }
 
 // A Connection leads from a private endpoint to a service.
@@ -152,6 +161,7 @@ type Balancer struct {
 type OutboundRule struct {
 	Idle      int32 `json:"idleTimeoutInMinutes"`
 	Frontends []Ref `json:"frontendIPConfigurations"`
+	Pool      Ref   `json:"backendAddressPool"`
 }
 
 // Frontend is an address of a load balancer.
@@ -189,6 +199,7 @@ type IPConfiguration struct {
 	Address string `json:"privateIPAddress"`
 	Pools   []Ref  `json:"loadBalancerBackendAddressPools"`
 	Subnet  *Ref   `json:"subnet"`
+	Public  *Ref   `json:"publicIPAddress"`
 }
 
 // Disk is a managed disk.
@@ -223,6 +234,12 @@ type VM struct {
 // InstanceView is how a VM is.
 type InstanceView struct {
 	Statuses []Status `json:"statuses"`
+}
+
+// An Extension is a program that Azure runs in a VM.
+type Extension struct {
+	State
+	View *InstanceView `json:"instanceView"` // where it was asked for
 }
 
 // Status is one of its states: "ProvisioningState/failed/AllocationFailed", "PowerState/running".
@@ -346,7 +363,7 @@ type Usage struct {
 // The versions of the API, by namespace and the last type.
 const (
 	groupVersion    = "2024-03-01"
-	computeVersion  = "2024-07-01"
+	computeVersion  = "2025-04-01" // the first that tags interfaces made with a VM
 	diskVersion     = "2024-03-02"
 	galleryVersion  = "2024-03-03"
 	rightsVersion   = "2022-04-01"
@@ -355,6 +372,9 @@ const (
 	dnsVersion      = "2024-06-01"
 	identityVersion = "2023-01-31"
 	managedVersion  = "2024-09-01"
+
+	extensionVersion = "2023-05-01"
+	fleetVersion     = "2025-03-01"
 )
 
 // versionOf returns the version of the API for an id.
@@ -365,6 +385,10 @@ func versionOf(id string) string {
 		return groupVersion
 	case strings.Contains(lower, "/microsoft.authorization/"):
 		return rightsVersion
+	case strings.Contains(lower, "/microsoft.kubernetesconfiguration/"):
+		return extensionVersion
+	case strings.Contains(lower, "/microsoft.containerservice/fleets/"):
+		return fleetVersion
 	case strings.Contains(lower, "/microsoft.compute/galleries/"), strings.Contains(lower, "/communitygalleries/"):
 		return galleryVersion
 	case strings.Contains(lower, "/microsoft.compute/disks"):
@@ -406,6 +430,9 @@ const (
 	Sets        = "Microsoft.Compute/availabilitySets"
 	Bastions    = "Microsoft.Network/bastionHosts"
 	Endpoints   = "Microsoft.Network/privateEndpoints"
+
+	ClusterExtensions = "Microsoft.KubernetesConfiguration/extensions" // of a cluster of AKS
+	Fleets            = "Microsoft.ContainerService/fleets"
 
 	ManagedClusters = "Microsoft.ContainerService/managedClusters"
 	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"

@@ -49,6 +49,13 @@ func (c *Cloud) takesAccess(w http.ResponseWriter, kind string, body object) boo
 		if len(auto)+len(manual) == 0 {
 			why = "A private endpoint has a connection."
 		}
+		for _, x := range listOf(p["ipConfigurations"]) {
+			a, err := netip.ParseAddr(textOf(properties(objectOf(x))["privateIPAddress"]))
+			s := c.res[strings.ToLower(idIn(p, "subnet"))]
+			if s == nil || err != nil || textOf(objectOf(x)["name"]) == "" || !rangeOf(s, false).Contains(a) || c.inUseAddresses()[a.String()] {
+				why = "The address " + a.String() + " of a private endpoint is not one of its subnet that is free, or has no name."
+			}
+		}
 		for _, x := range slices.Concat(auto, manual) {
 			if id := fmt.Sprint(properties(x.(object))["privateLinkServiceId"]); strings.Contains(id, "missing") {
 				why = "Call to " + id + " failed. It was not found."

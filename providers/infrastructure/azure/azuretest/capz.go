@@ -18,10 +18,12 @@ type CAPZ struct {
 	Peer             string   // id of a VNet of people, with which that of the cluster is connected
 	VNet             string   // id of people's, with the subnets that CAPZ would make; empty: it made one
 	GroupOfPeople    bool
-	Sets             bool // machines are in availability sets, and not in zones
-	Outbound         bool // machines reach the internet through load balancers, and servers have no NAT gateway
-	DualStack        bool // nodes and servers have IPv6, too, and nodes no NAT gateway
-	Access           bool // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
+	Sets             bool   // machines are in availability sets, and not in zones
+	Outbound         bool   // machines reach the internet through load balancers, and servers have no NAT gateway
+	DualStack        bool   // nodes and servers have IPv6, too, and nodes no NAT gateway
+	ZoneGroup        string // the resource group of the private zone; empty: that of the cluster
+	Public           bool   // machines have public addresses
+	Access           bool   // there are a bastion, in a subnet of Cluster API's size, and a private endpoint
 }
 
 // LeftByCAPZ is what there is of such a cluster.
@@ -103,7 +105,7 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 			"enableTunneling": false, "ipConfigurations": []any{object{"name": "a", "properties": object{"subnet": ref(within), "publicIPAddress": ref(ip)}}},
 		}})
 		put(network("privateEndpoints", "registry"), "common", object{"properties": object{
-			"subnet": ref(subnets["node"]), "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
+			"subnet": ref(subnets["node"]), "ipConfigurations": []any{object{"name": "a", "properties": object{"privateIPAddress": "10.1.0.9"}}}, "privateLinkServiceConnections": []any{object{"name": "registry", "properties": object{
 				"privateLinkServiceId": "/subscriptions/x/registry", "groupIds": []any{"registry"}, "privateLinkServiceConnectionState": object{"status": "Approved"},
 			}}},
 		}})
@@ -117,7 +119,8 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 	if o.Internal {
 		balancer = o.Name + "-internal-lb"
 		front = object{"privateIPAddress": "10.0.0.100", "subnet": ref(subnets["controlplane"])}
-		zone := put(group+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
+		of := "/subscriptions/" + Subscription + "/resourceGroups/" + cmp.Or(o.ZoneGroup, o.Group)
+		zone := put(of+"/providers/Microsoft.Network/privateDnsZones/"+o.Name+".capz.io", "common", object{"location": "global", "properties": object{}})
 		c.Put(zone+"/virtualNetworkLinks/"+nameOf(vnet)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(vnet)}})
 		if o.Peer != "" {
 			c.Put(zone+"/virtualNetworkLinks/"+nameOf(o.Peer)+"-link", object{"location": "global", "properties": object{"virtualNetwork": ref(o.Peer)}})
@@ -180,6 +183,11 @@ func (c *Cloud) AddCAPZ(o CAPZ) LeftByCAPZ {
 		address := object{"primary": true, "privateIPAddress": c.free(subnet), "subnet": ref(subnet), "loadBalancerBackendAddressPools": pools}
 		if role == "control-plane" && !o.Internal {
 			address["loadBalancerInboundNatRules"] = []any{ref(lb + "/inboundNatRules/" + name)}
+		}
+		if o.Public {
+			address["publicIPAddress"] = ref(put(network("publicIPAddresses", "pip-"+name), cluster, object{"properties": object{
+				"publicIPAllocationMethod": "Static", "ipConfiguration": ref(network("networkInterfaces", name+"-nic") + "/ipConfigurations/pipConfig"),
+			}}))
 		}
 		addresses := []any{object{"name": "pipConfig", "properties": address}}
 		if o.DualStack {

@@ -286,7 +286,7 @@ func (c *Cloud) stamp(r *resource) {
 // etagIn returns where r has its ETag: AKS has it elsewhere.
 func (r *resource) etagIn() (in object, name string) {
 	switch r.kind {
-	case managedKind:
+	case managedKind, memberKind:
 		return r.body, "eTag"
 	case poolKind:
 		return properties(r.body), "eTag"

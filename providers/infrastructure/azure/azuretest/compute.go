@@ -45,8 +45,16 @@ func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource
 		refuse(w, http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '"+zone+"' for resource is not supported.")
 		return
 	}
-	if set := p["availabilitySet"]; set != nil && (zone != "" || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
+	if set := p["availabilitySet"]; set != nil && (zone != "" || p["virtualMachineScaleSet"] != nil || p["priority"] == "Spot" || p["capacityReservation"] != nil) {
 		refuse(w, http.StatusBadRequest, "BadRequest", "A VM in an availability set has no zone and no reserved capacity, and is no spot VM.")
+		return
+	}
+	if e := textOf(objectOf(body["extendedLocation"])["name"]); zone != "" && e != "" || c.edgeOf(p) != e { // the codes are not those of Azure
+		refuse(w, http.StatusBadRequest, "BadRequest", "The VM is in edge zone '"+e+"' and zone '"+zone+"', and its VNet in edge zone '"+c.edgeOf(p)+"'.")
+		return
+	}
+	if wait := textOf(objectOf(objectOf(p["scheduledEventsProfile"])["terminateNotificationProfile"])["notBeforeTimeout"]); wait != "" && !slices.Contains([]string{"PT5M", "PT10M", "PT15M"}, wait) { // of those that tests have
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "notBeforeTimeout is between PT5M and PT15M.")
 		return
 	}
 	more, _ := p["additionalCapabilities"].(object)
@@ -199,6 +207,28 @@ func (c *Cloud) withoutSix(p object) string {
 		}
 	}
 	return ""
+}
+
+// edgeOf returns the edge zone of the VNet that a new VM is in.
+func (c *Cloud) edgeOf(p object) string {
+	for _, conf := range interfaces(p) {
+		for _, x := range listOf(properties(conf)["ipConfigurations"]) {
+			subnet := strings.ToLower(idIn(properties(objectOf(x)), "subnet"))
+			if vnet := c.res[subnet[:max(0, strings.LastIndex(subnet, "/subnets/"))]]; vnet != nil {
+				return textOf(objectOf(vnet.body["extendedLocation"])["name"])
+			}
+		}
+	}
+	return ""
+}
+
+// tagsOfParts is the first version of the API in which the interfaces and public addresses of a new VM have tags.
+// Source: azure-sdk-for-go, armcompute, CHANGELOG, 7.1.0.
+const tagsOfParts = "2025-04-01"
+
+// hasTaggedParts reports whether an interface of a new VM has tags.
+func hasTaggedParts(p object) bool {
+	return slices.ContainsFunc(interfaces(p), func(o object) bool { return o["tags"] != nil })
 }
 
 func interfaces(p object) []object {

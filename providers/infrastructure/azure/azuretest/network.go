@@ -35,7 +35,7 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 	if kind == halfKind && r == nil && !c.takesHalf(w, &resource{id: id, kind: kind, body: body}) {
 		return
 	}
-	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) || r == nil && !c.takesAccess(w, kind, body) {
+	if kind == "availabilitysets" && !c.takesSet(w, id, properties(body)) || r == nil && !c.takesAccess(w, kind, body) || !c.takesAddresses(w, id, kind, body) {
 		return
 	}
 	if kind == "subnets" {
@@ -90,6 +90,42 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 		}
 	})
 	c.accept(w, status, now)
+}
+
+// takesAddresses checks a public address, whose name no other one of the location has, and a load balancer, which has each address
+// once and refers to parts that it has.
+// Source: Azure documentation, "Troubleshoot common deployment errors", and issues of the SDKs.
+func (c *Cloud) takesAddresses(w http.ResponseWriter, id, kind string, body object) bool {
+	p := properties(body)
+	why, code := "", ""
+	switch kind {
+	case "publicipaddresses":
+		label := textOf(objectOf(p["dnsSettings"])["domainNameLabel"])
+		for k, r := range c.res {
+			if r.kind == kind && k != strings.ToLower(id) && label != "" && strings.EqualFold(textOf(objectOf(properties(r.body)["dnsSettings"])["domainNameLabel"]), label) {
+				why, code = "DNS record "+label+"."+Location+".cloudapp.azure.com is already used by another public IP.", "DnsRecordInUse"
+			}
+		}
+	case "loadbalancers":
+		c.name(id, body)
+		own, seen := &Cloud{res: map[string]*resource{strings.ToLower(id): {body: body}}}, map[string]bool{}
+		refs(p, func(ref string) {
+			if lower := strings.ToLower(ref); strings.HasPrefix(lower, strings.ToLower(id)+"/") && own.partOf(lower) == nil {
+				why, code = "Resource "+ref+" referenced by resource "+id+" was not found.", "InvalidResourceReference"
+			}
+		})
+		for _, x := range listOf(p["frontendIPConfigurations"]) {
+			ip := strings.ToLower(idIn(properties(objectOf(x)), "publicIPAddress"))
+			if ip != "" && seen[ip] {
+				why, code = "Public IP address "+ip+" is referenced by multiple ip configurations.", "PublicIPReferencedByMultipleIPConfigs"
+			}
+			seen[ip] = true
+		}
+	}
+	if why != "" {
+		refuse(w, http.StatusBadRequest, code, why)
+	}
+	return why == ""
 }
 
 // takesSet checks an availability set.
@@ -177,13 +213,7 @@ func (c *Cloud) address(subnet string, six bool) string {
 	if !p.IsValid() {
 		return ""
 	}
-	used := map[string]bool{}
-	for _, r := range c.res {
-		list, _ := properties(r.body)["ipConfigurations"].([]any)
-		for _, x := range list {
-			used[fmt.Sprint(properties(x.(object))["privateIPAddress"])] = true
-		}
-	}
+	used := c.inUseAddresses()
 	a := p.Addr()
 	for range 4 { // Azure keeps the first ones
 		a = a.Next()
@@ -192,6 +222,18 @@ func (c *Cloud) address(subnet string, six bool) string {
 		a = a.Next()
 	}
 	return a.String()
+}
+
+// inUseAddresses returns the private addresses that something has.
+func (c *Cloud) inUseAddresses() map[string]bool {
+	used := map[string]bool{}
+	for _, r := range c.res {
+		list, _ := properties(r.body)["ipConfigurations"].([]any)
+		for _, x := range list {
+			used[fmt.Sprint(properties(x.(object))["privateIPAddress"])] = true
+		}
+	}
+	return used
 }
 
 // rangeOf returns the range of a subnet of IPv6 or of IPv4.

@@ -272,6 +272,10 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 	}
 	switch kind {
 	case "virtualmachines":
+		if q.URL.Query().Get("api-version") < tagsOfParts && hasTaggedParts(properties(body)) {
+			refuse(w, http.StatusBadRequest, "BadRequest", "Could not find member 'tags' on object of type 'VirtualMachineNetworkInterfaceConfiguration'.") // the text is not that of Azure
+			return
+		}
 		c.putVM(w, id, body, r)
 		return
 	case managedKind:
@@ -279,6 +283,17 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 		return
 	case poolKind:
 		c.putPool(w, id, body, r)
+		return
+	}
+	switch {
+	case isExtension(id):
+		c.putExtension(w, id, body, r)
+		return
+	case strings.Contains(strings.ToLower(id), "/microsoft.kubernetesconfiguration/"):
+		c.putClusterExtension(w, id, body, r)
+		return
+	case kind == memberKind:
+		c.putMember(w, id, body, r)
 		return
 	}
 	c.putNetwork(w, id, kind, body, r)
@@ -445,7 +460,9 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 	}
 	if _, rest, ok := strings.Cut("/"+at, "/providers/"); ok { // of what is below another
 		seg := strings.Split(rest, "/")
-		scope += "/providers/" + strings.Join(seg[:len(seg)-1], "/")
+		if len(strings.Split(scope, "/")) > 3 || len(seg) > 2 { // all of a subscription are in its groups
+			scope += "/providers/" + strings.Join(seg[:len(seg)-1], "/")
+		}
 	}
 	var name, value string
 	if f := query.Get("$filter"); strings.HasPrefix(f, "tagName") {
