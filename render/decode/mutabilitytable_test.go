@@ -29,14 +29,14 @@ func eksAnswers() map[string]string {
 		nodes = "in place: EKS gives it to the Nodes"
 	)
 	return map[string]string{
-		"NodeadmConfig":                                                                    answerTo("TemplateMachine", ""),
-		"NodeadmConfigTemplate":                                                            replaces,
-		"AWSMachinePool spec.availabilityZones":                                            "next machine",
-		"AWSMachinePool spec.availabilityZoneSubnetType":                                   "next machine",
-		"AWSMachinePool spec.refreshPreferences":                                           own,
-		"AWSMachinePool spec.subnets":                                                      "next machine",
-		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
-		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
+		"NodeadmConfig":                                               answerTo("TemplateMachine", ""),
+		"NodeadmConfigTemplate":                                       replaces,
+		"AWSMachinePool spec.availabilityZones":                       "next machine",
+		"AWSMachinePool spec.availabilityZoneSubnetType":              "next machine",
+		"AWSMachinePool spec.refreshPreferences":                      own,
+		"AWSMachinePool spec.subnets":                                 "next machine",
+		"AWSManagedControlPlane metadata":                             "nothing: no annotation of this kind does anything",
+		"AWSManagedControlPlane spec.accessConfig.authenticationMode": "in place from config_map by way of api_and_config_map to api; refused on the way back",
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",

@@ -240,7 +240,9 @@ func (s *awsStack) differs(command func(...string) []string) {
 			}
 		}
 	}
-	only(awstest.ManagedClusters, func(attr map[string]string) { attr["logging"] = `{"clusterLogging":[{"types":["api"],"enabled":true}]}` })
+	only(awstest.ManagedClusters, func(attr map[string]string) {
+		attr["logging"] = `{"clusterLogging":[{"types":["api"],"enabled":true}]}`
+	})
 	only(awstest.Nodegroups, func(attr map[string]string) { attr["labels"], attr["market"] = `{"tier":"db"}`, "SPOT" })
 	says(s.fairlead(1, command()...), "the plan is not empty", "Fairlead would logging [api] → [] (--accept-drift lets it)",
 		"Fairlead would change pool eu-1-pool: labels of its nodes differ (--accept-drift lets it)", "pool eu-1-pool cannot become what Git says: ")

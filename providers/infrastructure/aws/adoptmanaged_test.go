@@ -52,12 +52,11 @@ func adoptsManagedIn(t *testing.T, mode string, f func(w *adoptingManaged)) {
 			}
 			time.Sleep(3 * time.Minute) // until EKS is through with it
 		}
-		var subnets, private []any
+		var private []any
 		for _, s := range c.Things(awstest.Subnets) {
 			if s.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "private" {
 				private = append(private, s.ID)
 			}
-			subnets = append(subnets, s.ID)
 		}
 		role := "arn:aws:iam::123456789012:role/"
 		do("CreateNodegroup", map[string]any{

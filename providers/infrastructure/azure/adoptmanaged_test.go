@@ -103,7 +103,6 @@ func (w *managedWorld) changing() (out []string) {
 // there is nothing to do afterwards, and it can be given back. Then it is changed and deleted as one that Fairlead made.
 func TestAdoptAKS(t *testing.T) {
 	adoptsAKS(t, func(w *managedWorld) {
-		before := w.contents()
 		w.ResetCalls()
 		untagged, err := w.p.Adoptable(w.Context(), &w.c, nil)
 		if d := cmp.Diff([]string{"VNet aks-1", "agent pool system", "agent pool user", "cluster aks-1 of AKS", "resource group rg"}, untagged); err != nil || d != "" {
@@ -117,7 +116,7 @@ func TestAdoptAKS(t *testing.T) {
 			p["enableAutoScaling"], p["minCount"], p["maxCount"] = true, 1, 5
 		})
 		w.c.KeptPools[1].Range = &fleet.PoolRange{Min: 1, Max: 5}
-		before = w.contents()
+		before := w.contents()
 		for range 2 {
 			if err := w.p.Adopt(w.Context(), &w.c, nil); err != nil {
 				t.Fatal(err)
