@@ -42,13 +42,13 @@ func (u *upstream) createAll(manifests string) {
 		switch o.GetKind() {
 		case "Cluster":
 			cluster = u.create(u.asCluster(o))
-		case "AWSManagedControlPlane":
+		case "AWSManagedControlPlane", "AzureManagedControlPlane":
 			controlPlane = u.create(u.owned(o, cluster))
 		case "KubeadmControlPlane":
 			controlPlane = u.create(u.owned(u.asControlPlane(o), cluster))
 		case "MachineDeployment":
 			deployments = append(deployments, u.create(u.owned(u.asDeployment(o), cluster)))
-		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster", "AWSCluster", "AWSManagedCluster", "AzureCluster":
+		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster", "AWSCluster", "AWSManagedCluster", "AzureCluster", "AzureManagedCluster":
 			set(o, u.at(), "spec", "controlPlaneEndpoint")
 			u.create(u.owned(o, cluster))
 		default:
