@@ -141,50 +141,58 @@ func (s *awsStack) wantNoChange(what string) {
 	}
 }
 
-// TestAWS adopts clusters on AWS with the program, plans, runs an agent, and gives them back. Things get tags, and nothing else
-// changes.
+// adopts adopts the cluster with the program, plans, gives it back, adopts it again, and runs an agent. Things get tags, and nothing
+// else changes. between is called while it is given back.
+func (s *awsStack) adopts(between func(command func(...string) []string)) {
+	s.Helper()
+	s.serveGit()
+	flags := []string{"--secrets", s.secrets, "--aws-endpoint", s.url, "--aws-tick", "50ms", "--aws-settle", "300ms"}
+	before, _ := s.contents()
+	command := func(more ...string) []string {
+		return slices.Concat([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, flags, more)
+	}
+	s.account.Forget()
+	if out := s.fairlead(0, command("--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") {
+		s.Fatalf("dry run: %s", out)
+	}
+	s.wantNoChange("the dry run")
+	if out := s.fairlead(0, command()...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
+		s.Fatalf("paused there %t: %s", s.paused(), out)
+	}
+	after, marked := s.contents()
+	if d := cmp.Diff(before, after); d != "" || len(marked) < 20 {
+		s.Errorf("%d things are marked, and more changed: %s", len(marked), d)
+	}
+	for _, id := range s.left.All {
+		if x, _ := s.account.Thing(id); x.Kind != awstest.Listeners && !slices.Contains(marked, id) {
+			s.Errorf("%s has no tags of Fairlead: %v", id, x.Tags)
+		}
+	}
+	s.account.Forget()
+	s.fairlead(0, append([]string{"plan", s.folder}, flags...)...) // exit code 2 would say that there are changes
+	s.wantNoChange("the plan")
+	s.fairlead(0, command("--undo")...)
+	between(command)
+	after, marked = s.contents()
+	if d := cmp.Diff(before, after); d != "" || len(marked) > 0 || s.paused() {
+		s.Errorf("given back: marked %q, paused there %t, changed: %s", marked, s.paused(), d)
+	}
+	s.fairlead(0, command()...)
+	s.push("adopted")
+	s.account.Forget()
+	s.agent(flags...)
+}
+
+// TestAWS adopts clusters on AWS.
 func TestAWS(t *testing.T) {
 	for name, o := range map[string]awstest.CAPA{"IPv4": {}, "both families": {Six: true, NodePorts: "192.0.2.0/24"}} {
 		t.Run(name, func(t *testing.T) {
 			s := newAWSStack(t, o)
-			s.serveGit()
-			flags := []string{"--secrets", s.secrets, "--aws-endpoint", s.url, "--aws-tick", "50ms", "--aws-settle", "300ms"}
 			before, _ := s.contents()
-			command := func(more ...string) []string {
-				return slices.Concat([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, flags, more)
-			}
-			s.account.Forget()
-			if out := s.fairlead(0, command("--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") {
-				t.Fatalf("dry run: %s", out)
-			}
-			s.wantNoChange("the dry run")
-			if out := s.fairlead(0, command()...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
-				t.Fatalf("paused there %t: %s", s.paused(), out)
-			}
-			after, marked := s.contents()
-			if d := cmp.Diff(before, after); d != "" || len(marked) < 20 {
-				t.Errorf("%d things are marked, and more changed: %s", len(marked), d)
-			}
-			for _, id := range s.left.All {
-				if x, _ := s.account.Thing(id); x.Kind != awstest.Listeners && !slices.Contains(marked, id) {
-					t.Errorf("%s has no tags of Fairlead: %v", id, x.Tags)
-				}
-			}
-			s.account.Forget()
-			s.fairlead(0, append([]string{"plan", s.folder}, flags...)...) // exit code 2 would say that there are changes
-			s.wantNoChange("the plan")
-			s.fairlead(0, command("--undo")...)
-			after, marked = s.contents()
-			if d := cmp.Diff(before, after); d != "" || len(marked) > 0 || s.paused() {
-				t.Errorf("given back: marked %q, paused there %t, changed: %s", marked, s.paused(), d)
-			}
-			s.fairlead(0, command()...)
-			s.push("adopted")
-			s.account.Forget()
-			s.agent(flags...)
+			s.adopts(func(func(...string) []string) {})
 			s.waitProvisioned(3)
 			s.wantNoChange("the agent")
-			if after, _ = s.contents(); cmp.Diff(before, after) != "" {
+			if after, _ := s.contents(); cmp.Diff(before, after) != "" {
 				t.Errorf("with an agent: %s", cmp.Diff(before, after))
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -166,42 +165,14 @@ func newEKSStack(t *testing.T) *awsStack {
 	return s
 }
 
-// TestAdoptEKS adopts a cluster of EKS with the program, plans, gives it back, and runs an agent. Things get tags, and nothing else
-// changes. Then Git scales its node group.
+// TestAdoptEKS adopts a cluster of EKS. Then Git scales its node group.
 func TestAdoptEKS(t *testing.T) {
 	s := newEKSStack(t)
-	s.serveGit()
-	flags := []string{"--secrets", s.secrets, "--aws-endpoint", s.url, "--aws-tick", "50ms", "--aws-settle", "300ms"}
 	before, _ := s.contents()
-	command := func(more ...string) []string {
-		return slices.Concat([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, flags, more)
-	}
-	s.account.Forget()
-	if out := s.fairlead(0, command("--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") {
-		t.Fatalf("dry run: %s", out)
-	}
-	s.wantNoChange("the dry run")
-	if out := s.fairlead(0, command()...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
-		t.Fatalf("paused there %t: %s", s.paused(), out)
-	}
-	after, marked := s.contents()
-	if d := cmp.Diff(before, after); d != "" || len(marked) < 20 {
-		t.Errorf("%d things are marked, and more changed: %s", len(marked), d)
-	}
-	s.golden("testdata/eks.golden")
-	s.account.Forget()
-	s.fairlead(0, append([]string{"plan", s.folder}, flags...)...) // exit code 2 would say that there are changes
-	s.wantNoChange("the plan")
-	s.fairlead(0, command("--undo")...)
-	s.differs(command)
-	after, marked = s.contents()
-	if d := cmp.Diff(before, after); d != "" || len(marked) > 0 || s.paused() {
-		t.Errorf("given back: marked %q, paused there %t, changed: %s", marked, s.paused(), d)
-	}
-	s.fairlead(0, command()...)
-	s.push("adopted")
-	s.account.Forget()
-	s.agent(flags...)
+	s.adopts(func(command func(...string) []string) {
+		s.golden("testdata/eks.golden")
+		s.differs(command)
+	})
 	nodes := func(want int) {
 		t.Helper()
 		var r fleet.Report
@@ -217,7 +188,7 @@ func TestAdoptEKS(t *testing.T) {
 	}
 	nodes(2)
 	s.wantNoChange("the agent")
-	if after, _ = s.contents(); cmp.Diff(before, after) != "" {
+	if after, _ := s.contents(); cmp.Diff(before, after) != "" {
 		t.Errorf("with an agent: %s", cmp.Diff(before, after))
 	}
 	s.edits("eu-1-pool.yaml", "replicas: 2", "replicas: 3")

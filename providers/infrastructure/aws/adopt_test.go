@@ -74,12 +74,12 @@ func adopts(t *testing.T, o awstest.CAPA, more string, f func(w *adopting)) {
 	})
 }
 
-// contents returns all things with their attributes and tags, but for those of Fairlead.
-func (w *adopting) contents() map[string]string {
+// contentsOf returns all things with their attributes and tags, but for those of Fairlead.
+func contentsOf(c *awstest.Cloud) map[string]string {
 	out := make(map[string]string)
-	for _, line := range w.cloud.Contents() {
+	for _, line := range c.Contents() {
 		_, id, _ := strings.Cut(line, " ")
-		x, _ := w.cloud.Thing(id)
+		x, _ := c.Thing(id)
 		maps.DeleteFunc(x.Tags, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev/") })
 		delete(x.Sets, "balancers") // which a listing fills in
 		out[id] = fmt.Sprint(x.Tags, x.Attr, x.Sets)
@@ -87,11 +87,11 @@ func (w *adopting) contents() map[string]string {
 	return out
 }
 
-// changes returns the actions that changed something.
-func (w *adopting) changes() (out []string) {
-	for _, c := range w.cloud.Calls() {
-		if c.Changes() {
-			out = append(out, c.Action)
+// changesOf returns the actions that changed something.
+func changesOf(c *awstest.Cloud) (out []string) {
+	for _, call := range c.Calls() {
+		if call.Changes() {
+			out = append(out, call.Action)
 		}
 	}
 	slices.Sort(out)
@@ -116,13 +116,13 @@ func TestAdopt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			adopts(t, tc.left, tc.more, func(w *adopting) {
-				before := w.contents()
+				before := contentsOf(w.cloud)
 				w.cloud.Forget()
 				untagged, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
 				if err != nil || len(untagged) < 11 {
 					w.Fatalf("to be marked are %q, %v", untagged, err)
 				}
-				if done := w.changes(); len(done) > 0 {
+				if done := changesOf(w.cloud); len(done) > 0 {
 					w.Errorf("to look called %q", done)
 				}
 				for range 2 { // and once more
@@ -137,7 +137,7 @@ func TestAdopt(t *testing.T) {
 				if n := w.called("CreateTags") + w.called("AddTags"); n != len(untagged) {
 					w.Errorf("%d requests marked %d things", n, len(untagged))
 				}
-				if d := cmp.Diff(before, w.contents()); d != "" {
+				if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 					w.Errorf("more than tags of Fairlead changed: %s", d)
 				}
 				w.cloud.Forget()
@@ -153,16 +153,16 @@ func TestAdopt(t *testing.T) {
 				if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
 					w.Error(err)
 				}
-				if done := w.changes(); len(done) > 0 {
+				if done := changesOf(w.cloud); len(done) > 0 {
 					w.Errorf("nothing is to do, and %q was called", done)
 				}
-				if d := cmp.Diff(before, w.contents()); d != "" {
+				if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 					w.Errorf("it changed since: %s", d)
 				}
 				if err := w.provider.Release(w.Context(), &w.cluster, w.machines); err != nil {
 					w.Fatal(err)
 				}
-				for id := range w.contents() {
+				for id := range contentsOf(w.cloud) {
 					x, _ := w.cloud.Thing(id)
 					for k := range x.Tags {
 						if strings.HasPrefix(k, "fairlead.dev/") {
@@ -292,7 +292,7 @@ func TestAdoptRefuses(t *testing.T) {
 				_, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
 				wantKind(w, "adoptable", err, tc.kind, tc.say...)
 				wantKind(w, "adopt", w.provider.Adopt(w.Context(), &w.cluster, w.machines), tc.kind, tc.say...)
-				if done := w.changes(); len(done) > 0 {
+				if done := changesOf(w.cloud); len(done) > 0 {
 					w.Errorf("%q was called", done)
 				}
 			})
@@ -308,7 +308,7 @@ func TestNotAdopted(t *testing.T) {
 		}
 		w.cloud.Forget()
 		_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster) // the fault
-		if done := w.changes(); len(done) > 0 {
+		if done := changesOf(w.cloud); len(done) > 0 {
 			w.Errorf("%q was called", done)
 		}
 	})
@@ -323,7 +323,7 @@ func TestAdoptedKeeps(t *testing.T) {
 		}
 		time.Sleep(settle)
 		w.settle()
-		before := w.contents()
+		before := contentsOf(w.cloud)
 		for _, id := range w.left.All {
 			w.cloud.Edit(id, func(x *awstest.Thing) {
 				x.Sets["routes"] = nil
@@ -451,7 +451,7 @@ func TestRangeOfAGivenVPC(t *testing.T) {
 // TestAdoptSweep: a program that dies while it marks things, or gives them back, leaves what another one ends.
 func TestAdoptSweep(t *testing.T) {
 	adopts(t, awstest.CAPA{Six: true, Bastion: true}, ", bastion: {enabled: true}", func(w *adopting) {
-		before := w.contents()
+		before := contentsOf(w.cloud)
 		all, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
 		if err != nil {
 			w.Fatal(err)
@@ -491,7 +491,7 @@ func TestAdoptSweep(t *testing.T) {
 				w.Fatalf("after call %d %d things are marked still", i+1, marks())
 			}
 		}
-		if d := cmp.Diff(before, w.contents()); d != "" {
+		if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 			w.Errorf("more than tags of Fairlead changed: %s", d)
 		}
 	})

@@ -2,7 +2,6 @@ package aws_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -104,18 +103,6 @@ func adoptsManagedIn(t *testing.T, mode string, f func(w *adoptingManaged)) {
 	})
 }
 
-// contents returns all things with their attributes and tags, but for those of Fairlead.
-func (w *managedWorld) contents() map[string]string {
-	out := make(map[string]string)
-	for _, line := range w.cloud.Contents() {
-		_, id, _ := strings.Cut(line, " ")
-		x, _ := w.cloud.Thing(id)
-		maps.DeleteFunc(x.Tags, func(k, _ string) bool { return strings.HasPrefix(k, "fairlead.dev/") })
-		out[id] = fmt.Sprint(x.Tags, x.Attr, x.Sets)
-	}
-	return out
-}
-
 // ofFairlead returns the ids of the things with tags of Fairlead, sorted.
 func (w *managedWorld) ofFairlead() (out []string) {
 	for _, line := range w.cloud.Contents() {
@@ -132,23 +119,12 @@ func (w *managedWorld) ofFairlead() (out []string) {
 	return out
 }
 
-// changes returns the actions that changed something.
-func (w *managedWorld) changes() (out []string) {
-	for _, c := range w.cloud.Calls() {
-		if c.Changes() {
-			out = append(out, c.Action)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // TestAdoptManaged: a cluster of EKS that Cluster API made gets tags, with all that EKS keeps of it, and nothing else changes:
 // there is nothing to do afterwards, and it can be given back. Then it is changed and deleted as one that Fairlead made.
 func TestAdoptManaged(t *testing.T) {
 	adoptsManaged(t, func(w *adoptingManaged) {
 		w.look()
-		before := w.contents()
+		before := contentsOf(w.cloud)
 		w.cloud.Forget()
 		untagged, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
 		if err != nil || len(untagged) < 20 {
@@ -167,7 +143,7 @@ func TestAdoptManaged(t *testing.T) {
 		}) {
 			w.Errorf("what people made is to be marked: %q", untagged)
 		}
-		if done := w.changes(); len(done) > 0 {
+		if done := changesOf(w.cloud); len(done) > 0 {
 			w.Errorf("to look called %q", done)
 		}
 		for range 2 {
@@ -179,7 +155,7 @@ func TestAdoptManaged(t *testing.T) {
 		if left, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines); err != nil || len(left) > 0 {
 			w.Errorf("left are %q, %v", left, err)
 		}
-		if d := cmp.Diff(before, w.contents()); d != "" {
+		if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 			w.Errorf("more than tags of Fairlead changed: %s", d)
 		}
 		w.cloud.Forget()
@@ -192,14 +168,14 @@ func TestAdoptManaged(t *testing.T) {
 		if err := w.plane.Ensure(w.Context(), "op", &w.cluster); err != nil {
 			w.Error(err)
 		}
-		if done := w.changes(); len(done) > 0 {
+		if done := changesOf(w.cloud); len(done) > 0 {
 			w.Errorf("nothing is to do, and %q was called", done)
 		}
 		if err := w.provider.Release(w.Context(), &w.cluster, w.machines); err != nil {
 			w.Fatal(err)
 		}
-		if left := w.ofFairlead(); len(left) > 0 || cmp.Diff(before, w.contents()) != "" {
-			w.Errorf("given back, tags are on %q: %s", left, cmp.Diff(before, w.contents()))
+		if left := w.ofFairlead(); len(left) > 0 || cmp.Diff(before, contentsOf(w.cloud)) != "" {
+			w.Errorf("given back, tags are on %q: %s", left, cmp.Diff(before, contentsOf(w.cloud)))
 		}
 		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
 			w.Fatal(err)
@@ -272,7 +248,7 @@ func TestAdoptManagedRefuses(t *testing.T) {
 				_, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines)
 				wantKind(w, "to look", err, tc.kind, tc.text)
 				wantKind(w, "to adopt", w.provider.Adopt(w.Context(), &w.cluster, w.machines), tc.kind, tc.text)
-				if done := w.changes(); len(done) > 0 {
+				if done := changesOf(w.cloud); len(done) > 0 {
 					t.Errorf("%q was called", done)
 				}
 			})
@@ -286,7 +262,7 @@ func TestAdoptManagedAgain(t *testing.T) {
 		through := false
 		adoptsManaged(t, func(w *adoptingManaged) {
 			w.look()
-			before := w.contents()
+			before := contentsOf(w.cloud)
 			remove := w.cloud.Inject(awstest.Fault{Changes: true, Skip: n, Times: 1, Cut: awstest.Before})
 			failed := w.provider.Adopt(w.Context(), &w.cluster, w.machines) != nil
 			remove()
@@ -306,7 +282,7 @@ func TestAdoptManagedAgain(t *testing.T) {
 			if err := w.provider.Release(w.Context(), &w.cluster, w.machines); err != nil || len(w.ofFairlead()) > 0 {
 				w.Errorf("given back after request %d: %v, of %d things %q still have tags", n, err, len(all), w.ofFairlead())
 			}
-			if d := cmp.Diff(before, w.contents()); d != "" {
+			if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 				w.Errorf("request %d: %s", n, d)
 			}
 			through = !failed
@@ -325,14 +301,14 @@ func TestAdoptManagedByConfigMap(t *testing.T) {
 	adoptsManagedIn(t, "CONFIG_MAP", func(w *adoptingManaged) {
 		trust := w.trust().ID
 		w.cloud.Edit(trust, func(t *awstest.Thing) { clear(t.Tags) })
-		before := w.contents()
+		before := contentsOf(w.cloud)
 		if err := w.provider.Adopt(w.Context(), &w.cluster, w.machines); err != nil {
 			w.Fatal(err)
 		}
 		time.Sleep(settle)
 		w.cloud.Forget()
-		if !w.step() || len(w.errs) > 0 || len(w.changes()) > 0 || slices.Contains(w.ofFairlead(), trust) {
-			w.Errorf("there is something to do: %v, called %q, tags are on %q", w.errs, w.changes(), w.ofFairlead())
+		if !w.step() || len(w.errs) > 0 || len(changesOf(w.cloud)) > 0 || slices.Contains(w.ofFairlead(), trust) {
+			w.Errorf("there is something to do: %v, called %q, tags are on %q", w.errs, changesOf(w.cloud), w.ofFairlead())
 		}
 		if w.made("ListAccessEntries")+w.made("DescribeAccessEntry") > 0 {
 			w.Error("access entries were looked for")
@@ -344,7 +320,7 @@ func TestAdoptManagedByConfigMap(t *testing.T) {
 		if _, err := w.provider.Adoptable(w.Context(), &w.cluster, w.machines); err != nil {
 			w.Errorf("with entries in Git: %v", err)
 		}
-		if d := cmp.Diff(before, w.contents()); d != "" {
+		if d := cmp.Diff(before, contentsOf(w.cloud)); d != "" {
 			w.Error(d)
 		}
 	})
