@@ -109,10 +109,11 @@ func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
 		}
 		there = append(there, all...)
 	}
-	// Companions name companions, and some the cluster. Pools and machines name zones.
+	// Companions name companions, and those beside a control plane that a cloud keeps, the cluster. Pools and machines name
+	// zones.
 	more := append(f.providerObjects(), f.cluster)
 	there = slices.DeleteFunc(there, func(o Object) bool {
-		of := text(o, "spec", "clusterName") == f.key.Name
+		of := f.hosted() && text(o, "spec", "clusterName") == f.key.Name
 		if of {
 			f.companions, more = append(f.companions, o), append(more, o)
 		}

@@ -51,6 +51,9 @@ type pool struct {
 	byTopology bool     // the topology controller made it
 }
 
+// hosted reports whether a cloud keeps the control plane.
+func (f *existing) hosted() bool { return len(f.pools) > 0 && f.pools[0].controller && f.pools[0].kept }
+
 // addProblem adds a reason why the cluster cannot be adopted.
 func (f *existing) addProblem(o Object, field, hint, format string, args ...any) {
 	f.problems = append(f.problems, fleet.Problem{
@@ -254,7 +257,7 @@ func (f *existing) names() []fleet.SecretName {
 // etcd these are the secrets that people gave, without the key of etcd's authority. A control
 // plane that the cloud keeps gives its own.
 func (a *Adoption) readAuthorities(ctx context.Context, f *existing) error {
-	if len(f.pools) > 0 && f.pools[0].controller && f.pools[0].kept {
+	if f.hosted() {
 		return nil
 	}
 	external := false
