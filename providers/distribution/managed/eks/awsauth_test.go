@@ -310,3 +310,39 @@ func (w *authWorld) before(method string, do func()) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	w.as(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}})
 }
+
+// TestStepsInside: what is to do inside a cluster follows from what was noted there, without a request.
+func TestStepsInside(t *testing.T) {
+	const ops = `{"list":"mapRoles","arn":"arn:aws:iam::1:role/ops","username":"ops:{{SessionName}}","groups":["system:masters"]}`
+	for name, tc := range map[string]struct{ git, noted, want string }{
+		"nothing":         {"{}", `{}`, ""},
+		"a new row":       {"{iamAuthenticatorConfig: {mapRoles: [" + ofGit + "]}}", `{}`, "MergeAWSAuth AfterControlPlane + mapRoles arn:aws:iam::1:role/ops"},
+		"it is there":     {"{iamAuthenticatorConfig: {mapRoles: [" + ofGit + "]}}", `{"rows":[` + ops + `],"ours":["mapRoles arn:aws:iam::1:role/ops"]}`, ""},
+		"it is theirs":    {"{iamAuthenticatorConfig: {mapRoles: [" + ofGit + "]}}", `{"rows":[` + ops + `]}`, ""},
+		"another is":      {"{iamAuthenticatorConfig: {mapRoles: [" + strings.Replace(ofGit, "masters", "a", 1) + "]}}", `{"rows":[` + ops + `]}`, "MergeAWSAuth Never has another row of mapRoles arn:aws:iam::1:role/ops"},
+		"it left Git":     {"{}", `{"rows":[` + ops + `],"ours":["mapRoles arn:aws:iam::1:role/ops"]}`, "MergeAWSAuth AfterControlPlane − mapRoles arn:aws:iam::1:role/ops"},
+		"theirs stays":    {"{}", `{"rows":[` + ops + `]}`, ""},
+		"from role":       {"{iamAuthenticatorConfig: {mapUsers: [" + alice + "]}}", `{"rows":[` + ops + `],"ours":["mapRoles arn:aws:iam::1:role/ops"]}`, "MergeAWSAuth AfterControlPlane + mapUsers arn:aws:iam::1:user/alice, − mapRoles arn:aws:iam::1:role/ops"},
+		"unread":          {"{iamAuthenticatorConfig: {mapRoles: [" + ofGit + "]}}", `!why`, "MergeAWSAuth Never cannot follow iamAuthenticatorConfig: why"},
+		"unread, no rows": {"{}", `!why`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, err := yaml.YAMLToJSON([]byte(tc.git))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &fleet.Cluster{Hosted: &fleet.HostedControlPlane{Object: fleet.Object{Spec: spec}}}
+			d := eks.Distribution{}
+			if steps := d.Steps(c, &fleet.Workload{}); len(steps) > 0 {
+				t.Errorf("without a look, to do is %+v", steps)
+			}
+			steps := d.Steps(c, &fleet.Workload{Applied: &fleet.Applied{Marks: map[string]string{"MergeAWSAuth": tc.noted}}})
+			if tc.want == "" && len(steps) == 0 {
+				return
+			}
+			if len(steps) != 1 || !strings.HasPrefix(tc.want, steps[0].Name+" "+string(steps[0].When)+" ") || !strings.Contains(steps[0].Reason, strings.SplitN(tc.want, " ", 3)[2]) {
+				t.Errorf("to do is %+v, want %q", steps, tc.want)
+			}
+		})
+	}
+}
