@@ -49,7 +49,7 @@ func (p *Provider) dropRulesOf(ctx context.Context, s *site, compute *vcenter.En
 		if !drop(name) {
 			continue
 		}
-		task, err := s.KeepApart(ctx, compute.Ref, name, nil)
+		task, err := p.inTurn(ctx, s.Client, func() (vcenter.Ref, error) { return s.KeepApart(ctx, compute.Ref, name, nil) })
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -51,9 +52,9 @@ func (p *Provider) take(ctx context.Context, j *work, step machine.Step) (done b
 	case machine.Reconfigure:
 		task, err = s.Reconfigure(ctx, vm, *step.Config, "")
 	case machine.JoinGroup:
-		task, err = s.JoinGroup(ctx, j.compute.Ref, j.group, j.grouped...)
+		task, err = p.inTurn(ctx, s.Client, func() (vcenter.Ref, error) { return s.JoinGroup(ctx, j.compute.Ref, j.group, j.grouped...) })
 	case machine.Spread:
-		task, err = s.KeepApart(ctx, j.compute.Ref, j.rule, j.apart)
+		task, err = p.inTurn(ctx, s.Client, func() (vcenter.Ref, error) { return s.KeepApart(ctx, j.compute.Ref, j.rule, j.apart) })
 	case machine.AttachTags:
 		err = s.AttachTags(ctx, vm, step.Tags)
 	case machine.PowerOn:
@@ -71,6 +72,21 @@ func (p *Provider) take(ctx context.Context, j *work, step machine.Step) (done b
 		return err == nil, err
 	}
 	return p.await(ctx, s.Client, task)
+}
+
+// inTurn asks for a change of a compute cluster. While another change of it is under way, it waits for that, as
+// long as the patience of p is, and asks again.
+func (p *Provider) inTurn(ctx context.Context, c *vcenter.Client, ask func() (vcenter.Ref, error)) (vcenter.Ref, error) {
+	for {
+		task, err := ask()
+		busy, ok := errors.AsType[*vcenter.BusyError](err)
+		if !ok {
+			return task, err
+		}
+		if ended, failed := p.await(ctx, c, busy.Task); !ended && failed == nil {
+			return vcenter.Ref{}, err
+		}
+	}
 }
 
 // How often a task is asked about that a call waits for.

@@ -2,10 +2,12 @@ package vsphere_test
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
@@ -206,6 +208,38 @@ func TestApart(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string]int{}, rules()); d != "" {
 		t.Errorf("rules of a cluster that is gone: %s", d)
+	}
+}
+
+// TestChangesOfAClusterInTurn: a machine waits for a change of its compute cluster that another one asked for,
+// which is no problem of either.
+func TestChangesOfAClusterInTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.make("m-0")
+	b.make("m-1")
+	var last types.ManagedObjectReference
+	for _, task := range b.w.Registry().AllReference("Task") {
+		if info := task.(*simulator.Task).Info; info.Name == "ReconfigureCluster" {
+			last = info.Task
+		}
+	}
+	state := func(s types.TaskInfoState) { b.w.Edit(last, types.PropertyChange{Name: "info.state", Val: s}) }
+	state(types.TaskInfoStateRunning)
+	var asked atomic.Int32
+	b.w.FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Text: ">" + last.Value + "<", Do: func(vspheretest.Call) {
+		if asked.Add(1) == 3 {
+			state(types.TaskInfoStateSuccess)
+		}
+	}})
+	b.make("m-2")
+	if n := asked.Load(); n < 3 {
+		t.Errorf("the task of the other change was asked about %d times", n)
+	}
+	for _, r := range b.w.Rules("/DC0/host/DC0_C0") {
+		if n := len(r.(*types.ClusterAntiAffinityRuleSpec).Vm); n != 3 {
+			t.Errorf("%s keeps %d machines apart, want 3", r.GetClusterRuleInfo().Name, n)
+		}
 	}
 }
 

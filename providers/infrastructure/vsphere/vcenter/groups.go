@@ -102,7 +102,7 @@ func isTrue(b *bool) bool { return b != nil && *b }
 
 // JoinGroup puts vms into the group of VMs called group, which has to be there. Where all are in
 // there is neither a task nor an error. A group is changed as a whole: while another change
-// of the cluster, asked for by this process, is under way, the kind is Unavailable.
+// of the cluster, asked for by this process, is under way, the kind is Unavailable, and the error wraps a BusyError.
 func (c *Client) JoinGroup(ctx context.Context, cluster Ref, group string, vms ...Ref) (Ref, error) {
 	var names []string
 	for _, vm := range vms {
@@ -156,6 +156,11 @@ func (c *Client) KeepApart(ctx context.Context, cluster Ref, name string, vms []
 	})
 }
 
+// A BusyError says that another change of the compute cluster, asked for by this process, is under way.
+type BusyError struct{ Task Ref }
+
+func (e *BusyError) Error() string { return "another change of the cluster is under way" }
+
 // changeCluster reads the groups of cluster and asks for what change makes of them; nothing
 // where that is nil. One at a time: what is read has to have what was asked for before.
 func (c *Client) changeCluster(ctx context.Context, op string, cluster Ref, change func(*Groups) (*types.ClusterConfigSpecEx, error)) (Ref, error) {
@@ -174,7 +179,7 @@ func (c *Client) changeCluster(ctx context.Context, op string, cluster Ref, chan
 		case err != nil:
 			return Ref{}, WrapLook(op, err)
 		case t != nil && t.Running():
-			return Ref{}, fleet.Errorf(fleet.Unavailable, op, "another change of the cluster is under way")
+			return Ref{}, fleet.Errorf(fleet.Unavailable, op, "%w", &BusyError{Task: before})
 		}
 	}
 	g, err := c.Groups(ctx, cluster)
