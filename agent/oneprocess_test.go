@@ -407,9 +407,9 @@ func live(days []uint16) string {
 			unanswered++
 		case what == 4 && len(all) == 1 && acted(): // a process of an earlier version began and stopped
 			r.moveAsBefore(named, n%2 == 0)
-		case what == 5: // somebody damages the file, or deletes it
+		case what == 5: // somebody damages the file, or deletes it; without it, a reservation is a branch that was deleted
 			at := names[n%len(names)]
-			if head, t := r.read(at); t["arrived.yaml"] != nil && r.isPlain(at) {
+			if head, t := r.read(at); t["arrived.yaml"] != nil && r.isPlain(at) && (n%2 == 1 || r.has(at)) {
 				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
 			}
 		case what == 7: // somebody protects a branch for a while, and not the one that has the status: only a leader may leave that
